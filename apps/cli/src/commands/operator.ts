@@ -1,0 +1,149 @@
+import { RuntimeFault } from "@holdfast/protocol";
+import type { Command } from "commander";
+import { table } from "../output.ts";
+import { withClient, type CommandContext, type GlobalOptions } from "./command-context.ts";
+import { localStack } from "./connect.ts";
+
+/** Reads `<type>/<id>`, or a whole key. */
+function targetOf(text: string, key: (type: string, id: string) => string): string {
+  const [type, id, ...rest] = text.split("/");
+  if (type !== undefined && id !== undefined && rest.length === 0) return key(type, id);
+  if (text.split(".").length === 3) return text;
+  throw new RuntimeFault(
+    "HF-1002",
+    `"${text}": expected <type>/<id>, for example conversation/c1, or a key as "holdfast fleet" prints it.`,
+  );
+}
+
+/** `holdfast actor|fleet|stuck|doctor` */
+export function operatorCommands(program: Command, context: CommandContext): void {
+  const actor = program.command("actor").description("stored state of any actor");
+  actor
+    .command("show")
+    .argument("<type/id>")
+    .option("--json")
+    .action((target: string, options: GlobalOptions) =>
+      withClient(context, options, "operator", async ({ holdfast }, output) => {
+        const key = targetOf(target, (type, id) => holdfast.key(type, id));
+        const found = await holdfast.read.actor(key);
+        if (found === undefined) throw new RuntimeFault("HF-3001", `${key}: there is no such actor.`);
+        const { header, record } = found;
+        const shown = {
+          header,
+          value: record.snapshot.value,
+          timers: record.timers,
+          children: Object.fromEntries(
+            Object.entries(record.snapshot.children).map(([id, { kind, key, status }]) => [id, { kind, key, status }]),
+          ),
+          outbox: record.outbox.map(({ kind, id }) => ({ kind, id })),
+          machine: record.machine,
+        };
+        output.result(shown, JSON.stringify(shown, undefined, 2));
+      }),
+    );
+  actor
+    .command("journal")
+    .argument("<type/id>")
+    .option("--json")
+    .action((target: string, options: GlobalOptions) =>
+      withClient(context, options, "operator", async ({ holdfast }, output) => {
+        const key = targetOf(target, (type, id) => holdfast.key(type, id));
+        const entries = await holdfast.read.journal(key);
+        const rows = entries.map(
+          ({ rev, event, from, to, node, atMs }) =>
+            [rev, new Date(atMs).toISOString(), node, event.type, stateText(from), stateText(to)] as const,
+        );
+        output.result(
+          { key, entries: entries.map(({ event, ...entry }) => ({ ...entry, event: event.type })) },
+          table([["rev", "time", "node", "event", "from", "to"], ...rows]),
+        );
+      }),
+    );
+
+  program
+    .command("fleet")
+    .description("nodes, partitions, what was recovered")
+    .option("--json")
+    .action((options: GlobalOptions) =>
+      withClient(context, options, "operator", async ({ holdfast }, output) => {
+        const { nodes, leases, reports } = await holdfast.read.fleet();
+        const now = Math.max(...nodes.map(({ storedAtMs }) => storedAtMs), 0);
+        const rows = nodes.map((node) => {
+          const held = leases.filter(({ holder, state }) => holder === node.incarnation && state === "held").length;
+          return {
+            name: node.name,
+            incarnation: node.incarnation,
+            state: node.state,
+            silentMs: now - node.storedAtMs,
+            partitions: held,
+            actors: node.actors,
+            jobs: node.jobs,
+          };
+        });
+        const released = leases.filter(({ state }) => state === "released").map(({ partition }) => partition);
+        output.result(
+          { nodes: rows, leases, reports, unowned: released },
+          [
+            table([
+              ["node", "state", "partitions", "actors", "jobs", "incarnation"],
+              ...rows.map((row) => [row.name, row.state, row.partitions, row.actors, row.jobs, row.incarnation]),
+            ]),
+            ...(released.length > 0 ? [`unowned partitions: ${released.join(", ")}`] : []),
+          ].join("\n"),
+        );
+      }),
+    );
+
+  program
+    .command("stuck")
+    .description("what cannot go on by itself, and why")
+    .option("--json")
+    .action((options: GlobalOptions) =>
+      withClient(context, options, "operator", async ({ holdfast }, output) => {
+        const { stuck } = await holdfast.read.fleet();
+        const rows = stuck.flatMap(({ node, reports }) => reports.map((report) => ({ node, ...report })));
+        output.result(
+          { stuck: rows },
+          rows.length === 0
+            ? "nothing is stuck"
+            : table([
+                ["actor", "kind", "node", "why"],
+                ...rows.map(({ key, kind, node, why }) => [key, kind, node, why]),
+              ]),
+        );
+      }),
+    );
+
+  program
+    .command("doctor")
+    .description("checks that everything can be reached")
+    .option("--json")
+    .action((options: GlobalOptions) =>
+      withClient(context, options, "operator", async ({ holdfast }, output) => {
+        const stack = await localStack(context.config());
+        const { nodes, leases } = await holdfast.read.fleet();
+        const live = nodes.filter(({ state }) => state === "serving");
+        const facts = {
+          namespace: holdfast.manifest.ns,
+          nats: stack?.natsUrl ?? context.config().HOLDFAST_NATS_URL,
+          server: holdfast.serverVersion,
+          durabilityClass: stack?.durabilityClass ?? "unknown: a server of your own",
+          pools: holdfast.manifest.pools,
+          shards: holdfast.manifest.shards,
+          nodes: live.map(({ name }) => name),
+          partitionsHeld: leases.filter(({ state }) => state === "held").length,
+          home: stack === undefined ? undefined : context.config().HOLDFAST_HOME,
+        };
+        output.result(
+          { ok: live.length > 0, ...facts },
+          Object.entries(facts)
+            .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+            .join("\n"),
+        );
+        if (live.length === 0) process.exitCode = 1;
+      }),
+    );
+}
+
+const stateText = (value: unknown): string =>
+  typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);

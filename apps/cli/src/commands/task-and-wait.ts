@@ -1,0 +1,134 @@
+import { randomBytes } from "node:crypto";
+import { OwnerWaitContext } from "@holdfast/machines";
+import { RuntimeFault, type RecordHeader } from "@holdfast/protocol";
+import type { HoldfastClient, StoredActor } from "@holdfast/client";
+import type { Command } from "commander";
+import { table } from "../output.ts";
+import { resultText } from "../result-text.ts";
+import { withClient, type CommandContext, type GlobalOptions } from "./command-context.ts";
+
+/** Finds an actor of a type by id; ids of tasks and waits are unique, so the id is enough. */
+async function findActor(
+  holdfast: HoldfastClient,
+  type: string,
+  id: string,
+): Promise<{ readonly header: RecordHeader; readonly actor: StoredActor }> {
+  const header = (await holdfast.read.headers(type)).find(({ key }) => key.split(".")[2] === id);
+  const actor = header === undefined ? undefined : await holdfast.read.actor(header.key);
+  if (header === undefined || actor === undefined)
+    throw new RuntimeFault(
+      "HF-3001",
+      `${type} ${id}: there is none. "holdfast ${type === "task" ? "task" : "wait"} list" shows all.`,
+    );
+  return { header, actor };
+}
+
+/** `holdfast task …` */
+export function taskCommands(program: Command, context: CommandContext): void {
+  const task = program.command("task").description("work delegated to sub-agents");
+  task
+    .command("list")
+    .option("--json")
+    .action((options: GlobalOptions) =>
+      withClient(context, options, "client", async ({ holdfast }, output) => {
+        const headers = await holdfast.read.headers("task");
+        const idOf = ({ key }: RecordHeader): string => key.split(".")[2] ?? key;
+        output.result(
+          { tasks: headers.map((header) => ({ id: idOf(header), ...header.list, rev: header.rev })) },
+          table([
+            ["task", "status", "agent", "cause"],
+            ...headers.map((header) => [
+              idOf(header),
+              String(header.list["status"] ?? ""),
+              String(header.list["agent"] ?? ""),
+              String(header.list["cause"] ?? ""),
+            ]),
+          ]),
+        );
+      }),
+    );
+  task
+    .command("show")
+    .argument("<id>")
+    .option("--json")
+    .action((id: string, options: GlobalOptions) =>
+      withClient(context, options, "client", async ({ holdfast }, output) => {
+        const { header, actor } = await findActor(holdfast, "task", id);
+        const value = {
+          id,
+          key: header.key,
+          ...header.list,
+          rev: header.rev,
+          parent: actor.record.parent?.key,
+          output: actor.record.snapshot.output,
+        };
+        output.result(value, JSON.stringify(value, undefined, 2));
+      }),
+    );
+  task
+    .command("cancel")
+    .argument("<id>")
+    .option("--reason <text>")
+    .option("--json")
+    .action((id: string, options: GlobalOptions & { readonly reason?: string }) =>
+      withClient(context, options, "client", async ({ holdfast }, output) => {
+        const { header } = await findActor(holdfast, "task", id);
+        const result = await holdfast.send(header.key, {
+          type: "cancel",
+          ...(options.reason !== undefined && { reason: options.reason }),
+        });
+        output.result({ id, result }, resultText(result));
+      }),
+    );
+}
+
+/** `holdfast wait …` */
+export function waitCommands(program: Command, context: CommandContext): void {
+  const wait = program.command("wait").description("questions that wait for a person");
+  wait
+    .command("list")
+    .option("--all", "answered ones too")
+    .option("--json")
+    .action((options: GlobalOptions & { readonly all?: boolean }) =>
+      withClient(context, options, "client", async ({ holdfast }, output) => {
+        const headers = (await holdfast.read.headers("ownerWait")).filter(
+          ({ status }) => options.all === true || status === "active",
+        );
+        const waits = [];
+        for (const { key } of headers) {
+          const actor = await holdfast.read.actor(key);
+          const question = OwnerWaitContext.safeParse(actor?.record.snapshot.context).data;
+          if (question !== undefined)
+            waits.push({
+              id: key.split(".")[2] ?? key,
+              status: question.status,
+              question: question.question,
+              options: question.options,
+              assignee: question.assignee,
+            });
+        }
+        output.result(
+          { waits },
+          table([
+            ["wait", "status", "for", "question"],
+            ...waits.map((one) => [one.id, one.status, one.assignee, one.question]),
+          ]),
+        );
+      }),
+    );
+  wait
+    .command("answer")
+    .argument("<id>")
+    .argument("<value>", "one of the options, or free text")
+    .option("--answer-id <id>", "the same id is taken once")
+    .option("--json")
+    .action((id: string, value: string, options: GlobalOptions & { readonly answerId?: string }) =>
+      withClient(context, options, "client", async ({ holdfast }, output) => {
+        const { header } = await findActor(holdfast, "ownerWait", id);
+        const answerId = options.answerId ?? `a-${randomBytes(6).toString("hex")}`;
+        const result = await holdfast.send(header.key, { type: "answer", answerId, value });
+        output.result({ id, answerId, result }, resultText(result));
+        if (result.kind === "refused") process.exitCode = 1;
+      }),
+    );
+}

@@ -1,0 +1,20 @@
+import { parseConfig } from "@holdfast/process";
+import { Command } from "commander";
+import { conversationCommands } from "./commands/conversation.ts";
+import { demoCommand } from "./commands/demo.ts";
+import { operatorCommands } from "./commands/operator.ts";
+import { taskCommands, waitCommands } from "./commands/task-and-wait.ts";
+
+const program = new Command("holdfast")
+  .description("durable actors for agents, on NATS JetStream")
+  .showHelpAfterError();
+const context = {
+  config: () => parseConfig(process.env),
+  systemEnv: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "" },
+};
+demoCommand(program, context);
+conversationCommands(program, context);
+taskCommands(program, context);
+waitCommands(program, context);
+operatorCommands(program, context);
+await program.parseAsync();

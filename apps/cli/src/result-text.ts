@@ -1,0 +1,15 @@
+import type { SendResult } from "@holdfast/client";
+
+/** A result in words for people. */
+export function resultText(result: SendResult): string {
+  switch (result.kind) {
+    case "applied":
+      return `applied, now at revision ${result.rev}`;
+    case "ignored":
+      return `already so, at revision ${result.rev}`;
+    case "accepted":
+      return "accepted and stored; no node has answered yet";
+    case "refused":
+      return `refused: ${result.code} ${result.reason}`;
+  }
+}

@@ -1,0 +1,52 @@
+import { createLogger, untilSignalled, type Config } from "@holdfast/process";
+import { RuntimeFault } from "@holdfast/protocol";
+import { startNode } from "holdfast";
+import { agentActors } from "./agent-actors.ts";
+
+export interface RunNodeOptions {
+  readonly config: Config;
+  /** End when standard input closes: for a parent that must not leave us behind. */
+  readonly tied: boolean;
+}
+
+/** Runs one agent node until it is told to leave. */
+export async function runNode({ config, tied }: RunNodeOptions): Promise<void> {
+  if (tied)
+    process.stdin
+      .once("end", () => process.exit(1))
+      .once("close", () => process.exit(1))
+      .resume();
+  const signals = untilSignalled();
+  if (config.HOLDFAST_NATS_URL === undefined) {
+    throw new RuntimeFault(
+      "HF-7001",
+      "HOLDFAST_NATS_URL: an agent node needs a NATS server. Set it, or use npm start, which brings one.",
+    );
+  }
+  const name = config.HOLDFAST_NODE ?? `n-${process.pid}`;
+  const telemetry = createLogger({ level: config.HOLDFAST_LOG_LEVEL, node: name });
+  const node = await startNode({
+    nats: {
+      servers: [config.HOLDFAST_NATS_URL],
+      inboxPrefix: "_INBOX_node",
+      ...(config.HOLDFAST_NATS_USER !== undefined && { user: config.HOLDFAST_NATS_USER }),
+      ...(config.HOLDFAST_NATS_PASSWORD !== undefined && { password: config.HOLDFAST_NATS_PASSWORD }),
+    },
+    namespace: config.HOLDFAST_NAMESPACE,
+    name,
+    pools: config.HOLDFAST_POOLS,
+    definitions: (context) => agentActors({ config, node: name, telemetry }, context),
+    settings: {
+      leaseTtlMs: config.HOLDFAST_LEASE_TTL_MS,
+      sweepMs: config.HOLDFAST_SWEEP_MS,
+      drainGraceMs: config.HOLDFAST_DRAIN_GRACE_MS,
+    },
+    telemetry,
+  });
+  process.stdout.write(`${JSON.stringify({ node: name, incarnation: node.incarnation })}\n`);
+  const signal = await signals.first;
+  telemetry.info("node.signalled", { signal });
+  signals.now.addEventListener("abort", () => void node.stop().then(() => process.exit(0)), { once: true });
+  await node.drain();
+  process.exit(0);
+}

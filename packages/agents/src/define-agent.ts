@@ -1,0 +1,76 @@
+import { AgentDefinition, RuntimeFault } from "@holdfast/protocol";
+import { z } from "zod";
+import { taskTool } from "./delegation-tools.ts";
+
+export type AgentSpec = z.input<typeof AgentDefinition>;
+
+/** Declares an agent. @throws RuntimeFault HF-1001 when a field does not fit or two of its tools have one name */
+export function defineAgent(spec: AgentSpec): AgentDefinition {
+  const parsed = AgentDefinition.safeParse(spec);
+  if (!parsed.success) {
+    throw new RuntimeFault("HF-1001", `Agent ${spec.name}: it does not fit. ${z.prettifyError(parsed.error)}`);
+  }
+  const names = parsed.data.tools.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice === undefined) return parsed.data;
+  throw new RuntimeFault("HF-1001", `Agent ${spec.name}: it has two tools named ${twice}. Leave one out.`);
+}
+
+/**
+ * The agent with leave to delegate to `others` besides those it delegates to already, and with a `task` tool that names them.
+ *
+ * @param purposes  what each is good for, by name; shown to the model
+ */
+export function withDelegates(
+  agent: AgentDefinition,
+  others: readonly AgentDefinition[],
+  purposes: Readonly<Record<string, string>> = {},
+): AgentDefinition {
+  const delegates = [...new Set([...agent.delegates, ...others.map(({ name }) => name)])];
+  const task = taskTool(delegates.map((name) => ({ name, purpose: purposes[name] })));
+  const at = agent.tools.findIndex(({ name }) => name === task.name);
+  return defineAgent({ ...agent, delegates, tools: at === -1 ? [...agent.tools, task] : agent.tools.with(at, task) });
+}
+
+/** The agents of an application. */
+export interface AgentRegistry {
+  names(): readonly string[];
+  /** @throws RuntimeFault HF-5201 when there is none of that name */
+  get(name: string): AgentDefinition;
+  /** The agent and those it may come to delegate to, by name: what a conversation is started with. @throws RuntimeFault HF-5201 */
+  withReachable(name: string): {
+    readonly agent: AgentDefinition;
+    readonly agents: Readonly<Record<string, AgentDefinition>>;
+  };
+}
+
+/** @throws RuntimeFault HF-1001 when two agents have one name, HF-5201 when one delegates to an agent that is not there */
+export function createAgentRegistry(agents: readonly AgentDefinition[]): AgentRegistry {
+  const byName = new Map(agents.map((agent) => [agent.name, agent]));
+  const names = [...byName.keys()];
+  if (byName.size < agents.length) {
+    const all = agents.map(({ name }) => name).join(", ");
+    throw new RuntimeFault("HF-1001", `Agents: two have one name among ${all}. Rename one.`);
+  }
+  const get = (name: string): AgentDefinition => {
+    const agent = byName.get(name);
+    if (agent !== undefined) return agent;
+    throw new RuntimeFault(
+      "HF-5201",
+      `Agent ${JSON.stringify(name)}: there is none. Known: ${names.join(", ") || "none"}.`,
+    );
+  };
+  const reachable = (from: AgentDefinition): Readonly<Record<string, AgentDefinition>> => {
+    const found = new Map<string, AgentDefinition>();
+    const next = [...from.delegates];
+    for (let name = next.pop(); name !== undefined; name = next.pop()) {
+      if (found.has(name)) continue;
+      const agent = get(name);
+      found.set(name, agent);
+      next.push(...agent.delegates);
+    }
+    return Object.fromEntries(found);
+  };
+  for (const agent of agents) reachable(agent);
+  return { names: () => names, get, withReachable: (name) => ({ agent: get(name), agents: reachable(get(name)) }) };
+}

@@ -1,0 +1,132 @@
+import type { Codec } from "@holdfast/codec";
+import { idempotencyStore, publishStored, publishUnacked, type IdempotencyScope, type Link } from "@holdfast/jetstream";
+import {
+  hash128,
+  MessageOutcome,
+  principalToken,
+  RuntimeFault,
+  sha256Hex,
+  type Envelope,
+  type Principal,
+  type Subjects,
+} from "@holdfast/protocol";
+import { ReplyInbox } from "./reply-inbox.ts";
+
+export interface SendOptions {
+  /** Same key, same target, same principal: the message is taken once, for at least 24 h. Without it only this call's own retries are safe. */
+  readonly idempotencyKey?: string;
+  /** How long to wait for the actor's answer, ms; default 10 s. */
+  readonly timeoutMs?: number;
+}
+
+/** `accepted`: stored, the actor has not answered in time. Everything else is what the actor said. */
+export type SendResult = MessageOutcome | { readonly kind: "accepted" };
+
+export interface MessageSenderOptions {
+  readonly link: Link;
+  readonly codec: Codec;
+  readonly subjects: Subjects;
+  readonly principal: Principal;
+  readonly randomHex: (bytes: number) => string;
+}
+
+/** The first publish asks for no acknowledgement: within this time the actor's answer replaces it. ms */
+const UNACKED_WAIT_MS = 1000;
+
+/**
+ * Messages from outside to actors.
+ *
+ * Owns: ids, retries, the wait for the outcome. Does not own: the connection.
+ *   S1 accepted means stored (I8): a result is returned only after the actor's commit, or after the stream's acknowledgement
+ *   S2 a retry is the same message under the same id (F2)
+ *   S3 one idempotency key with two contents is refused, nothing is sent
+ */
+export class MessageSender {
+  readonly #options: MessageSenderOptions;
+  readonly #replies: ReplyInbox;
+
+  constructor(options: MessageSenderOptions) {
+    this.#options = options;
+    this.#replies = new ReplyInbox(options.link, options.codec);
+  }
+
+  /** @throws RuntimeFault HF-3006 (S3), HF-4004 when the stream refuses, HF-4007 without permission, HF-4008 when nobody knows whether it was stored */
+  async send(key: string, body: EnvelopeBody, options: SendOptions = {}): Promise<SendResult> {
+    const { principal, subjects, randomHex } = this.#options;
+    const scope: IdempotencyScope = {
+      target: key,
+      principal: principalToken(principal),
+      idempotencyKey: options.idempotencyKey ?? `once-${randomHex(12)}`,
+    };
+    const id = hash128(`${scope.target}\0${scope.principal}\0${scope.idempotencyKey}`);
+    const known = options.idempotencyKey === undefined ? undefined : await this.#claim(scope, id, body);
+    if (known !== undefined) return known;
+    const bytes = this.#options.codec.encodeEnvelope({ ...body, v: 1, id, replyTo: this.#replies.subject });
+    const result = await this.#exchange(subjects.outside(principal, key), id, bytes, options.timeoutMs ?? 10_000);
+    if (options.idempotencyKey !== undefined && result.kind !== "accepted") {
+      const store = idempotencyStore(this.#options.link, subjects.idempotencyBucket);
+      await store.complete(scope, result, randomHex(8));
+    }
+    return result;
+  }
+
+  close(): void {
+    this.#replies.close();
+  }
+
+  /** @returns the outcome that the first use of the key had, when there is one */
+  async #claim(scope: IdempotencyScope, id: string, body: EnvelopeBody): Promise<SendResult | undefined> {
+    const { link, subjects, codec, randomHex } = this.#options;
+    const payloadHash = sha256Hex(codec.encodeEnvelope({ ...body, v: 1, id }));
+    const claim = await idempotencyStore(link, subjects.idempotencyBucket).claim(scope, payloadHash, randomHex(8));
+    switch (claim.kind) {
+      case "fresh":
+        return undefined;
+      case "same":
+        return MessageOutcome.safeParse(claim.outcome).data;
+      case "conflict":
+        throw new RuntimeFault(
+          "HF-3006",
+          `Idempotency key "${scope.idempotencyKey}" for ${scope.target}: it was used with other content. Use a new key for a new message.`,
+          { facts: { target: scope.target } },
+        );
+      case "unknown":
+        throw new RuntimeFault(
+          "HF-4008",
+          `Message to ${scope.target}: its key could not be claimed (${claim.reason}). Send it again under the same key.`,
+        );
+    }
+  }
+
+  async #exchange(subject: string, id: string, bytes: Uint8Array, timeoutMs: number): Promise<SendResult> {
+    const { link } = this.#options;
+    const startedAtMs = performance.now();
+    if (publishUnacked(link, subject, bytes, id)) {
+      const early = await this.#replies.wait(id, Math.min(UNACKED_WAIT_MS, timeoutMs)).outcome;
+      if (early !== undefined) return early;
+    }
+    const wait = this.#replies.wait(id, timeoutMs + 60_000);
+    const stored = await publishStored(link, { subject, bytes, messageId: id, retryForMs: Math.max(1000, timeoutMs) }); // S2
+    if (stored.kind !== "accepted") {
+      wait.extend(0);
+      const told = await wait.outcome;
+      if (told !== undefined) return told;
+      const code = stored.kind === "refused" ? stored.code : "HF-4008";
+      throw new RuntimeFault(
+        code,
+        `Message to ${subject}: ${stored.kind} (${stored.reason}). Send it again under the same idempotency key.`,
+      );
+    }
+    wait.extend(Math.max(0, timeoutMs - (performance.now() - startedAtMs)));
+    return (await wait.outcome) ?? { kind: "accepted" };
+  }
+}
+
+/** What a caller decides of an envelope. */
+export type EnvelopeBody =
+  | { readonly kind: "start"; readonly input?: unknown }
+  | {
+      readonly kind: "send";
+      readonly event: Extract<Envelope, { kind: "send" }>["event"];
+      readonly toGenesis?: string;
+    };

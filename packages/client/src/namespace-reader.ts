@@ -1,0 +1,148 @@
+import type { Codec } from "@holdfast/codec";
+import { readLast, subjectHistory, watchBucket, type Link } from "@holdfast/jetstream";
+import {
+  Heartbeat,
+  Lease,
+  RecoveryReport,
+  shardOf,
+  parseActorKey,
+  toPlainFault,
+  type ActorRecord,
+  type JournalEntry,
+  type Manifest,
+  type RecordHeader,
+  type Subjects,
+} from "@holdfast/protocol";
+import { z } from "zod";
+
+/** What a node says is stuck on it. */
+export const StuckList = z.object({
+  v: z.literal(1),
+  node: z.string(),
+  reports: z.array(z.object({ key: z.string(), kind: z.string(), why: z.string() })),
+});
+export type StuckList = z.infer<typeof StuckList>;
+
+export interface FleetState {
+  readonly nodes: readonly (Heartbeat & { readonly storedAtMs: number })[];
+  readonly leases: readonly Lease[];
+  readonly reports: readonly RecoveryReport[];
+  readonly stuck: readonly StuckList[];
+}
+
+export interface StoredActor {
+  readonly header: RecordHeader;
+  readonly record: ActorRecord;
+}
+
+export interface NamespaceReaderOptions {
+  readonly link: Link;
+  readonly codec: Codec;
+  readonly subjects: Subjects;
+  readonly manifest: Manifest;
+}
+
+/** Answers from the stored state alone; no node is asked. */
+export class NamespaceReader {
+  readonly #options: NamespaceReaderOptions;
+
+  constructor(options: NamespaceReaderOptions) {
+    this.#options = options;
+  }
+
+  /** @returns undefined when there is no such actor @throws RuntimeFault HF-2002, HF-2003 when its record cannot be read here */
+  async actor(key: string): Promise<StoredActor | undefined> {
+    const { link, codec, subjects, manifest } = this.#options;
+    const shard = shardOf(manifest, parseActorKey(key).partition);
+    const stored = await readLast(link, subjects.actorsStream(shard), subjects.actorSubject(shard, key));
+    return stored === undefined || stored.bytes.length === 0 ? undefined : codec.decodeRecord(stored.bytes);
+  }
+
+  /** Headers of all actors, optionally of one type, oldest change first. Unreadable ones are handed to `unreadable`. */
+  async headers(
+    type?: string,
+    unreadable: (key: string, code: string) => void = () => undefined,
+  ): Promise<readonly RecordHeader[]> {
+    const { link, codec, subjects, manifest } = this.#options;
+    const found = new Map<string, RecordHeader>();
+    for (let shard = 0; shard < manifest.shards; shard += 1) {
+      const reader = await watchBucket(link, {
+        bucket: subjects.actorsBucket(shard),
+        onFault: () => undefined,
+        deliver: ({ key, bytes, removed }) => {
+          const [, keyType, id] = key.split(".");
+          if (removed || id === undefined || (type !== undefined && keyType !== type)) return;
+          try {
+            found.delete(key);
+            found.set(key, codec.decodeHeader(bytes));
+          } catch (error) {
+            unreadable(key, toPlainFault(error, "HF-2002").code);
+          }
+        },
+      });
+      await reader.stop();
+    }
+    return [...found.values()];
+  }
+
+  /** Macrosteps of an actor's present incarnation, in order, each once. */
+  async journal(key: string, signal: AbortSignal = AbortSignal.timeout(30_000)): Promise<readonly JournalEntry[]> {
+    const { link, codec, subjects, manifest } = this.#options;
+    const shard = shardOf(manifest, parseActorKey(key).partition);
+    const messages = await subjectHistory(link, {
+      stream: subjects.journalStream(shard),
+      subject: subjects.journal(key),
+      signal,
+    });
+    let entries: JournalEntry[] = [];
+    for (const message of messages) {
+      for (const entry of codec.decodeJournalBatch(message.bytes)) {
+        const last = entries.at(-1);
+        if (last !== undefined && last.genesis !== entry.genesis) entries = [];
+        else if (last !== undefined && entry.rev <= last.rev) continue;
+        entries.push(entry);
+      }
+    }
+    return entries;
+  }
+
+  async fleet(): Promise<FleetState> {
+    const { link, subjects } = this.#options;
+    const nodes: (Heartbeat & { storedAtMs: number })[] = [];
+    const leases: Lease[] = [];
+    const reports: RecoveryReport[] = [];
+    const stuck: StuckList[] = [];
+    const reader = await watchBucket(link, {
+      bucket: subjects.fleetBucket,
+      onFault: () => undefined,
+      deliver: ({ key, bytes, removed, storedAtMs }) => {
+        if (removed) return;
+        const value = parseJson(bytes);
+        if (key.startsWith("node."))
+          take(
+            nodes,
+            Heartbeat.transform((node) => ({ ...node, storedAtMs })),
+            value,
+          );
+        else if (key.startsWith("lease.")) take(leases, Lease, value);
+        else if (key.startsWith("report.")) take(reports, RecoveryReport, value);
+        else if (key.startsWith("stuck.")) take(stuck, StuckList, value);
+      },
+    });
+    await reader.stop();
+    return { nodes, leases, reports, stuck };
+  }
+}
+
+function take<T>(into: T[], schema: z.ZodType<T>, value: unknown): void {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) into.push(parsed.data);
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return undefined; // a value that nobody can read is left out, as one of another shape is
+  }
+}

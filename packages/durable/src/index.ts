@@ -1,0 +1,23 @@
+export { ActorAddress, actorRefExtension, type ValueExtension } from "./actor-address.ts";
+export { passOver } from "./apply-event.ts";
+export { type ChildActor, type ChildSource } from "./child-sources.ts";
+export { compile, type CompiledMachine, type CompileOptions } from "./compile.ts";
+export { lint, type LintFinding, type LintRule } from "./lint.ts";
+export { reconcile } from "./reconcile.ts";
+export { doneActorEvent, errorActorEvent } from "./reserved-events.ts";
+export { resolveAction, type Deliver } from "./resolve-action.ts";
+export { step } from "./step.ts";
+export {
+  type DropReason,
+  type EventMessage,
+  type LocalEffect,
+  type SettledMessage,
+  type StartMessage,
+  type StepEnv,
+  type StepMessage,
+  type StepResult,
+  type StopMessage,
+  type TimerMessage,
+} from "./step-types.ts";
+export { expectedWake, fits, isIdle, localEffectsOf, needsWork, tagsOf, type Wake } from "./work.ts";
+export { startVolatileHost, type VolatileHost, type VolatileHostOptions } from "./volatile-host.ts";

@@ -1,0 +1,178 @@
+// The one place where rooms meet: connection, codec, adapters, runtime, client. No behaviour of its own.
+import { HoldfastClient, NamespaceReader } from "@holdfast/client";
+import { createCodec, type Codec } from "@holdfast/codec";
+import { actorRefExtension } from "@holdfast/durable";
+import { connectNats, ensureNamespace, type Link } from "@holdfast/jetstream";
+import { composeNatsPorts } from "@holdfast/nats";
+import { createSystemRandom, systemClock } from "@holdfast/process";
+import { DEFAULT_POOL, subjectsOf, type Manifest, type Principal } from "@holdfast/protocol";
+import { RuntimeNode, type ActorDefinition, type RuntimeSettings } from "@holdfast/runtime";
+import { noCrashPoints, silentTelemetry, type CrashPoints, type Telemetry } from "@holdfast/runtime/ports";
+
+/** How to reach NATS. */
+export interface NatsOptions {
+  /** `nats://host:port`, at least one. */
+  readonly servers: readonly string[];
+  readonly user?: string;
+  readonly password?: string;
+  /** Prefix of reply subjects; give each NATS user its own. */
+  readonly inboxPrefix?: string;
+  /** Limit for the first connect, ms; default 30 s. */
+  readonly timeoutMs?: number;
+}
+
+export interface StartNodeOptions {
+  readonly nats: NatsOptions;
+  readonly namespace: string;
+  /** Unique among live nodes; default: a random one. */
+  readonly name?: string;
+  /** Actor types of this node; as a function when their jobs use the node's connection. */
+  readonly definitions: readonly ActorDefinition[] | ((context: NodeContext) => readonly ActorDefinition[]);
+  /** Pools this node serves; default `d`. */
+  readonly pools?: readonly string[];
+  /** Layout of the namespace, used when it is created; default one pool `d` with 32 partitions. */
+  readonly layout?: { readonly pools?: Readonly<Record<string, number>>; readonly shards?: number };
+  readonly replicas?: number;
+  readonly settings?: Partial<RuntimeSettings>;
+  readonly telemetry?: Telemetry;
+  readonly crashPoints?: CrashPoints;
+}
+
+/** What jobs and tools of a node may use of it. */
+export interface NodeContext {
+  readonly link: Link;
+  readonly codec: Codec;
+  readonly manifest: Manifest;
+  /** Reads records and journals. */
+  readonly read: NamespaceReader;
+}
+
+/** A running node. */
+export interface Node {
+  readonly name: string;
+  readonly incarnation: string;
+  readonly runtime: RuntimeNode;
+  readonly context: NodeContext;
+  /** Planned leave: ownership moves at once, running jobs end here. */
+  drain(): Promise<void>;
+  /** Leave now. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts an agent node: creates or opens the namespace, joins the fleet, takes partitions over.
+ * @throws RuntimeFault HF-1003 when a machine cannot be made durable, HF-3004 when the name is taken, HF-4xxx for NATS
+ */
+export async function startNode(options: StartNodeOptions): Promise<Node> {
+  const random = createSystemRandom();
+  const name = options.name ?? `n-${random.hex(4)}`;
+  const telemetry = options.telemetry ?? silentTelemetry;
+  const link = await connectNats({
+    servers: options.nats.servers,
+    user: options.nats.user,
+    pass: options.nats.password,
+    inboxPrefix: options.nats.inboxPrefix,
+    timeoutMs: options.nats.timeoutMs,
+    name: `holdfast-node-${name}`,
+    onStatus: ({ kind, ...facts }) => telemetry.warn(`nats.${kind}`, facts),
+  });
+  try {
+    const namespace = await ensureNamespace(link, {
+      ns: options.namespace,
+      newGeneration: () => random.hex(4),
+      ...options.layout,
+      replicas: options.replicas,
+    });
+    const codec = createCodec({ ref: actorRefExtension });
+    const ports = composeNatsPorts(link, namespace, {
+      tokenOf: (bytes) => tokenOf(codec, bytes),
+      onFault: (fault) => telemetry.error("nats.reader-stopped", { code: fault.code, reason: fault.message }),
+      onUnreadable: (message) => telemetry.error("nats.unreadable", { ...message }),
+    });
+    const { manifest } = namespace;
+    const read = new NamespaceReader({ link, codec, subjects: subjectsOf(options.namespace), manifest });
+    const context: NodeContext = { link, codec, manifest, read };
+    const runtime = new RuntimeNode({
+      name,
+      definitions: typeof options.definitions === "function" ? options.definitions(context) : options.definitions,
+      pools: options.pools ?? [DEFAULT_POOL],
+      scheme: manifest,
+      codec,
+      ports,
+      clock: systemClock,
+      random,
+      telemetry,
+      crashPoints: options.crashPoints ?? noCrashPoints,
+      ...(options.settings !== undefined && { settings: options.settings }),
+    });
+    await runtime.start();
+    const leave = async (how: () => Promise<void>): Promise<void> => {
+      await how();
+      await link.close();
+    };
+    return {
+      name,
+      incarnation: runtime.incarnation,
+      runtime,
+      context,
+      drain: () => leave(() => runtime.drain()),
+      stop: () => leave(() => runtime.stop()),
+    };
+  } catch (error) {
+    await link.close();
+    throw error;
+  }
+}
+
+/** A stored value that nobody can read is not ours. */
+function tokenOf(codec: Codec, bytes: Uint8Array): string | undefined {
+  try {
+    return codec.decodeHeader(bytes).token;
+  } catch {
+    return undefined;
+  }
+}
+
+export interface CreateClientOptions {
+  readonly nats: NatsOptions;
+  readonly namespace: string;
+  readonly principal: Principal;
+  readonly pools?: Readonly<Record<string, string>>;
+}
+
+/** A client with a connection of its own. */
+export interface Client extends AsyncDisposable {
+  readonly holdfast: HoldfastClient;
+  close(): Promise<void>;
+}
+
+/** @throws RuntimeFault HF-4001, HF-4005, HF-4007 */
+export async function createClient(options: CreateClientOptions): Promise<Client> {
+  const random = createSystemRandom();
+  const link = await connectNats({
+    servers: options.nats.servers,
+    user: options.nats.user,
+    pass: options.nats.password,
+    inboxPrefix: options.nats.inboxPrefix,
+    timeoutMs: options.nats.timeoutMs,
+    name: `holdfast-client-${options.principal.kind}-${options.principal.id}`,
+  });
+  try {
+    const holdfast = await HoldfastClient.open({
+      link,
+      codec: createCodec({ ref: actorRefExtension }),
+      namespace: options.namespace,
+      principal: options.principal,
+      ...(options.pools !== undefined && { pools: options.pools }),
+      randomHex: (bytes) => random.hex(bytes),
+    });
+    const close = async (): Promise<void> => {
+      holdfast.close();
+      await link.close();
+    };
+    return { holdfast, close, [Symbol.asyncDispose]: close };
+  } catch (error) {
+    await link.close();
+    throw error;
+  }
+}

@@ -1,0 +1,91 @@
+import { AgentDefinition } from "@holdfast/protocol";
+import { z } from "zod";
+import { ConversationInput, ParentTask, PROMPT_MESSAGE_ID } from "./conversation-input.ts";
+import { Usage } from "./conversation-output.ts";
+import { Failure } from "./failure.ts";
+
+/** Messages that may wait for the next model call; further ones are refused. */
+export const MAX_PENDING_MESSAGES = 64;
+
+/** A call of the running step. Its result stands in the journal; here is only that it has one. */
+export const StepCall = z.object({
+  callId: z.string(),
+  childId: z.string(),
+  name: z.string(),
+  kind: z.enum(["local", "delegate", "ask", "refused"]),
+  isOpen: z.boolean(),
+  /** Open, and nothing happens until a person acts. */
+  isWaitingForPerson: z.boolean(),
+  /** Short hash of name, input and, once there is one, result. */
+  digest: z.string(),
+});
+export type StepCall = Readonly<z.infer<typeof StepCall>>;
+
+/**
+ * What a conversation keeps between events: bookkeeping, never messages. Those stand in the journal, `foldTranscript`
+ * reads them.
+ */
+export const ConversationContext = z.object({
+  conversationId: z.string(),
+  agent: AgentDefinition,
+  agents: z.record(z.string(), AgentDefinition),
+  title: z.string().optional(),
+  tags: z.record(z.string(), z.string()),
+  parentTask: ParentTask.optional(),
+  /** Model calls since the last user message was taken in. */
+  iteration: z.number(),
+  /** User messages accepted and, of these, shown to the model. The difference waits for the next model call. */
+  messages: z.number(),
+  messagesTaken: z.number(),
+  /** Ids of the last accepted messages, oldest first; at least all that wait. */
+  messageIds: z.array(z.string()),
+  /** Calls of the running step, in the order of the reply. */
+  calls: z.array(StepCall),
+  /** Children that were told to end and have not yet. */
+  ending: z.array(z.string()),
+  isPauseRequested: z.boolean(),
+  /** Why it rests in `paused`; means nothing elsewhere. A message continues after an interrupt, not after a pause. */
+  pausedBy: z.enum(["pause", "interrupt"]),
+  /** Consecutive steps with equal calls and equal results. */
+  repeat: z.object({ fingerprint: z.string(), count: z.number() }),
+  usage: Usage,
+  /** Last text of the model, bounded. */
+  lastText: z.string(),
+  /** Why it last came to `error`, `stuck` or `failed`; means nothing elsewhere. */
+  lastFailure: Failure.optional(),
+  outcome: z.enum(["answered", "failed", "closed"]),
+  /** What the task was last told; means nothing without one. */
+  reported: z.enum(["running", "waiting", "held"]),
+});
+export type ConversationContext = Readonly<z.infer<typeof ConversationContext>>;
+
+/**
+ * Context of a conversation that nothing has happened in.
+ *
+ * @param conversationId  id of the actor
+ * @throws ZodError when the input does not fit; for the machine that is status `error`, its parent is told
+ */
+export function initialConversation(input: unknown, conversationId: string): ConversationContext {
+  const { prompt, ...rest } = ConversationInput.parse(input);
+  return {
+    ...rest,
+    conversationId,
+    iteration: 0,
+    messages: prompt === undefined ? 0 : 1,
+    messagesTaken: 0,
+    messageIds: prompt === undefined ? [] : [PROMPT_MESSAGE_ID],
+    calls: [],
+    ending: [],
+    isPauseRequested: false,
+    pausedBy: "pause",
+    repeat: { fingerprint: "", count: 0 },
+    usage: { modelCalls: 0, inputTokens: 0, outputTokens: 0 },
+    lastText: "",
+    outcome: "closed",
+    reported: "running",
+  };
+}
+
+/** User messages that wait for the next model call. */
+export const pendingMessages = (context: Pick<ConversationContext, "messages" | "messagesTaken">): number =>
+  context.messages - context.messagesTaken;

@@ -1,0 +1,44 @@
+import { ExternalId, Principal } from "@holdfast/protocol";
+import { z } from "zod";
+import { MAX_MESSAGE_CHARACTERS } from "./conversation-input.ts";
+
+// Set by the shell from the subject of the message; what a sender writes there is overwritten or dropped.
+const principal = Principal.optional();
+
+/** What may be sent to a conversation from outside. */
+export const ConversationEvent = z.discriminatedUnion("type", [
+  z.object({
+    type: z.literal("userMessage"),
+    messageId: ExternalId,
+    text: z.string().min(1).max(MAX_MESSAGE_CHARACTERS),
+    principal,
+  }),
+  /** Stops before the next step: a model call with its tool calls. */
+  z.object({ type: z.literal("pause"), principal }),
+  z.object({ type: z.literal("resume"), principal }),
+  /** Stops the running step now; every open call gets the result "interrupted". */
+  z.object({ type: z.literal("interrupt"), principal }),
+  z.object({ type: z.literal("close"), principal }),
+  /** Ends one open call, usually a task; the model is told. */
+  z.object({
+    type: z.literal("cancelTask"),
+    callId: z.string().min(1).max(128),
+    reason: z.string().max(500).optional(),
+    principal,
+  }),
+]);
+export type ConversationEvent = Readonly<z.infer<typeof ConversationEvent>>;
+
+/** What a task tells the conversation that delegated it, besides its outcome. Never accepted from outside. */
+interface TaskStatusEvent {
+  readonly type: "taskStatus";
+  readonly childId: string;
+  readonly status: "running" | "waiting" | "held";
+}
+
+/** Everything a conversation handles. */
+export type ConversationMachineEvent =
+  | ConversationEvent
+  | TaskStatusEvent
+  | { readonly type: `xstate.done.actor.${string}`; readonly output: unknown }
+  | { readonly type: `xstate.error.actor.${string}`; readonly error: unknown };

@@ -1,0 +1,32 @@
+import { AgentDefinition } from "@holdfast/protocol";
+import { z } from "zod";
+
+/** Characters of one user message or prompt. */
+export const MAX_MESSAGE_CHARACTERS = 100_000;
+
+/** How deep tasks may delegate: a conversation that a person started has depth 0. */
+export const MAX_DELEGATION_DEPTH = 8;
+
+/** The task a conversation works for. */
+export const ParentTask = z.object({
+  taskId: z.string(),
+  /** The tool call of the delegating conversation. */
+  callId: z.string(),
+  depth: z.int().min(1).max(MAX_DELEGATION_DEPTH),
+});
+export type ParentTask = Readonly<z.infer<typeof ParentTask>>;
+
+/** What a conversation is started with. */
+export const ConversationInput = z.object({
+  agent: AgentDefinition,
+  /** Agents it, and the agents it delegates to, may delegate to; by name. */
+  agents: z.record(z.string(), AgentDefinition).default({}),
+  title: z.string().min(1).max(200).optional(),
+  tags: z.record(z.string().regex(/^[a-z0-9]{1,64}$/), z.string().max(256)).default({}),
+  parentTask: ParentTask.optional(),
+  /** First user message; its message id is {@link PROMPT_MESSAGE_ID}. */
+  prompt: z.string().min(1).max(MAX_MESSAGE_CHARACTERS).optional(),
+});
+export type ConversationInput = Readonly<z.infer<typeof ConversationInput>>;
+
+export const PROMPT_MESSAGE_ID = "prompt";

@@ -1,0 +1,147 @@
+import { IDLE_TAG } from "@holdfast/protocol";
+import { assign, emit, enqueueActions, setup } from "xstate";
+import type { z } from "zod";
+import { outcomeToResult } from "./call-outcome.ts";
+import { planCalls } from "./call-plan.ts";
+import type { Abandonment } from "./call-result.ts";
+import { childOutcomeOf } from "./child-outcome.ts";
+import type { ConversationContext } from "./conversation-context.ts";
+import type { ConversationMachineEvent } from "./conversation-event.ts";
+import { conversationGuards } from "./conversation-guards.ts";
+import type { ConversationInput } from "./conversation-input.ts";
+import type { ConversationOutput } from "./conversation-output.ts";
+import { callerOf, LIMITS, modelFailureOf, openCallOf, replyOf } from "./conversation-reading.ts";
+import * as turn from "./conversation-turn.ts";
+import type { ConversationEmitted } from "./emitted-event.ts";
+import type { ModelJobInput, ToolJobInput } from "./job-input.ts";
+import type { OwnerWaitEvent } from "./owner-wait-event.ts";
+import type { OwnerWaitInput } from "./owner-wait-input.ts";
+import { OwnerWaitOutput } from "./owner-wait-output.ts";
+import { actorOfOwn, suppliedByNode } from "./placeholder.machine.ts";
+import type { TaskMachineEvent } from "./task-event.ts";
+import type { TaskInput } from "./task-input.ts";
+import type { TaskOutput } from "./task-output.ts";
+
+/** Time for told children to end by themselves when a conversation closes. */
+const CLOSING_GRACE_MS = 30_000;
+
+/** Types, children, delays, guards and actions of the conversation machine. */
+export const conversationSetup = setup({
+  // Only types are taken from these values; no code reads them.
+  types: {
+    context: {} as ConversationContext,
+    input: {} as z.input<typeof ConversationInput>,
+    events: {} as ConversationMachineEvent,
+    output: {} as ConversationOutput,
+    emitted: {} as ConversationEmitted,
+    tags: IDLE_TAG,
+  },
+  actors: {
+    "model.generate": suppliedByNode<unknown, ModelJobInput>(),
+    "tool.run.idempotent": suppliedByNode<unknown, ToolJobInput>(),
+    "tool.run.dedupeKey": suppliedByNode<unknown, ToolJobInput>(),
+    "tool.run.unsafe": suppliedByNode<unknown, ToolJobInput>(),
+    task: actorOfOwn<TaskInput, TaskOutput, TaskMachineEvent>(),
+    ownerWait: actorOfOwn<OwnerWaitInput, OwnerWaitOutput, OwnerWaitEvent>(),
+  },
+  delays: {
+    turnTime: ({ context }) => context.agent.limits.maxTurnMs,
+    closingGrace: CLOSING_GRACE_MS,
+  },
+  guards: conversationGuards,
+  actions: {
+    announce: emit(({ context }, { type }: { type: Exclude<ConversationEmitted["type"], "waitConsumed"> }) => {
+      const isFailure = type === "conversationError" || type === "conversationStuck";
+      const cause = isFailure && context.lastFailure !== undefined ? { cause: context.lastFailure.cause } : {};
+      return { type, agent: context.agent.name, ...cause };
+    }),
+    reportToTask: enqueueActions(({ context, enqueue }, { status }: { status: ConversationContext["reported"] }) => {
+      if (context.parentTask === undefined || context.reported === status) return;
+      enqueue.assign({ reported: status });
+      enqueue.sendParent({ type: "conversationStatus", status });
+    }),
+    acceptMessage: assign(({ context, event }) =>
+      event.type === "userMessage" ? turn.withMessage(context, event.messageId) : {},
+    ),
+    requestPause: assign({ isPauseRequested: true }),
+    dropPauseRequest: assign({ isPauseRequested: false }),
+    notePausedBy: assign((_, { by }: { by: ConversationContext["pausedBy"] }) => ({ pausedBy: by })),
+    renewAllowance: assign({ iteration: 0, repeat: { fingerprint: "", count: 0 } }),
+    callModel: enqueueActions(({ context, enqueue }) => {
+      const next = turn.withModelCall(context);
+      enqueue.assign(next);
+      enqueue.spawnChild("model.generate", {
+        id: turn.runningModelChild(next),
+        input: { agent: next.agent, iteration: next.iteration },
+      });
+    }),
+    takeReply: enqueueActions(({ context, event, enqueue }) => {
+      const reply = replyOf({ context, event });
+      if (reply === undefined) return;
+      const planned = planCalls(context.usage.modelCalls, reply, callerOf(context));
+      enqueue.assign(turn.withReply(context, reply, planned));
+      const { conversationId, agent } = context;
+      for (const { callId, childId, name, input, plan } of planned) {
+        if (plan.kind === "local") {
+          const { crashPolicy } = plan;
+          const job = { agent: agent.name, callId, name, input, crashPolicy };
+          enqueue.spawnChild(`tool.run.${crashPolicy}`, { id: childId, input: job });
+        } else if (plan.kind === "delegate") {
+          const { subagent, agents, depth } = plan;
+          const { prompt, description = "", deadlineMs } = plan.task;
+          const deadline = deadlineMs === undefined ? {} : { deadlineMs };
+          const task = { callId, childId, subagent, agents, depth, prompt, description, ...deadline };
+          enqueue.spawnChild("task", { id: childId, input: task });
+        } else if (plan.kind === "ask") {
+          const wait = { ...plan.question, conversationId, agent: agent.name, callId };
+          enqueue.spawnChild("ownerWait", { id: childId, input: wait });
+        }
+      }
+    }),
+    noteModelFailure: assign((arg) => ({ lastFailure: modelFailureOf(arg) })),
+    noteLimit: assign(({ context }, { limit }: { limit: keyof typeof LIMITS }) => ({
+      lastFailure: LIMITS[limit](context),
+    })),
+    settleCall: enqueueActions(({ context, event, enqueue }) => {
+      const call = openCallOf({ context, event });
+      const outcome = childOutcomeOf(event);
+      if (call === undefined || outcome === undefined || call.kind === "refused") return;
+      const result = outcomeToResult({ callId: call.callId, name: call.name, kind: call.kind }, outcome);
+      enqueue.assign(turn.withResult(context, call.childId, result));
+      const wait =
+        call.kind === "ask" && outcome.kind === "done" ? OwnerWaitOutput.safeParse(outcome.output).data : undefined;
+      if (wait !== undefined) enqueue.emit({ type: "waitConsumed", waitId: wait.waitId, callId: call.callId });
+    }),
+    // A settled child stays among the children until it is stopped, and the record grows with every call.
+    forgetChild: enqueueActions(({ context, event, enqueue }) => {
+      const childId = childOutcomeOf(event)?.childId;
+      if (childId === undefined) return;
+      enqueue.stopChild(childId);
+      enqueue.assign({ ending: context.ending.filter((one) => one !== childId) });
+    }),
+    noteTaskStatus: assign(({ context, event }) =>
+      event.type === "taskStatus" ? turn.withTaskStatus(context, event.childId, event.status !== "running") : {},
+    ),
+    closeStep: assign(({ context }) => turn.withStepOver(context)),
+    cancelCall: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== "cancelTask") return;
+      const { callId, reason = "cancelled by a person" } = event;
+      const ended = turn.openCalls(context).filter((call) => call.callId === callId);
+      for (const { kind, childId } of ended) {
+        if (kind === "local") enqueue.stopChild(childId);
+        else enqueue.sendTo(childId, { type: "cancel", reason });
+      }
+      enqueue.assign(turn.withCallsEnded(context, ended, false));
+    }),
+    abandonStep: enqueueActions(({ context, enqueue }, { why }: { why: Abandonment }) => {
+      enqueue.stopChild(turn.runningModelChild(context));
+      const ended = turn.openCalls(context);
+      for (const { kind, childId } of ended) {
+        if (kind === "local") enqueue.stopChild(childId);
+        else enqueue.sendTo(childId, { type: "cancel", reason: why });
+      }
+      enqueue.assign(turn.withCallsEnded(context, ended, true));
+    }),
+    noteOutcome: assign((_, { outcome }: { outcome: ConversationContext["outcome"] }) => ({ outcome })),
+  },
+});

@@ -1,0 +1,142 @@
+import { hash128, ModelReply, type ToolResult } from "@holdfast/protocol";
+import { boundedText } from "./bounded-text.ts";
+import type { PlannedCall } from "./call-plan.ts";
+import {
+  MAX_PENDING_MESSAGES,
+  pendingMessages,
+  type ConversationContext,
+  type StepCall,
+} from "./conversation-context.ts";
+import { failureOf, type Failure } from "./failure.ts";
+
+// The bookkeeping of a turn: what each event makes of the context. Pure; conversation.machine.ts says when.
+
+type Changes = Partial<ConversationContext>;
+
+/** Equal steps in a row after which a conversation is stuck. */
+export const MAX_EQUAL_STEPS = 4;
+
+/**
+ * Name of the child that makes a model call: `model-<number of the call>-<messages the model has been shown>`.
+ * Who reads the journal learns from it which messages a reply answers, without knowing when the call was started.
+ */
+const modelChildId = (modelCall: number, messagesTaken: number): string => `model-${modelCall}-${messagesTaken}`;
+
+/** Reads a {@link modelChildId}; undefined for other children. */
+export function tryModelChildId(childId: string): { modelCall: number; messagesTaken: number } | undefined {
+  const [, modelCall, messagesTaken] = /^model-(\d+)-(\d+)$/.exec(childId) ?? [];
+  return modelCall === undefined ? undefined : { modelCall: Number(modelCall), messagesTaken: Number(messagesTaken) };
+}
+
+/** The model call that runs in state `thinking`. */
+export const runningModelChild = (context: ConversationContext): string =>
+  modelChildId(context.usage.modelCalls, context.messagesTaken);
+
+/** A message is accepted: it waits for the next model call. */
+export function withMessage(context: ConversationContext, messageId: string): Changes {
+  const messageIds = [...context.messageIds, messageId].slice(-MAX_PENDING_MESSAGES);
+  return { messages: context.messages + 1, messageIds };
+}
+
+/** The next model call starts and takes in every message that waits. Messages of a person renew the allowance. */
+export function withModelCall(context: ConversationContext): ConversationContext {
+  const isRenewed = pendingMessages(context) > 0;
+  return {
+    ...context,
+    iteration: isRenewed ? 1 : context.iteration + 1,
+    messagesTaken: context.messages,
+    repeat: isRenewed ? { fingerprint: "", count: 0 } : context.repeat,
+    usage: { ...context.usage, modelCalls: context.usage.modelCalls + 1 },
+  };
+}
+
+/** The model replied; `planned` are its calls. */
+export function withReply(context: ConversationContext, reply: ModelReply, planned: readonly PlannedCall[]): Changes {
+  const { usage } = context;
+  return {
+    usage: {
+      modelCalls: usage.modelCalls,
+      inputTokens: usage.inputTokens + reply.usage.inputTokens,
+      outputTokens: usage.outputTokens + reply.usage.outputTokens,
+    },
+    lastText: reply.text.trim() === "" ? context.lastText : boundedText(reply.text),
+    calls: planned.map(({ callId, childId, name, digest, plan }) => ({
+      callId,
+      childId,
+      name,
+      kind: plan.kind,
+      isOpen: plan.kind !== "refused",
+      isWaitingForPerson: plan.kind === "ask",
+      digest: plan.kind === "refused" ? digestOf(digest, plan.result) : digest,
+    })),
+  };
+}
+
+/** A call has its result. */
+export function withResult(context: ConversationContext, childId: string, result: ToolResult): Changes {
+  return {
+    calls: changed(context, childId, (call) => ({
+      ...call,
+      isOpen: false,
+      isWaitingForPerson: false,
+      digest: digestOf(call.digest, result),
+    })),
+  };
+}
+
+/** A task says whether it waits for a person. */
+export function withTaskStatus(context: ConversationContext, childId: string, isWaitingForPerson: boolean): Changes {
+  return { calls: changed(context, childId, (call) => ({ ...call, isWaitingForPerson })) };
+}
+
+/** Every call has its result: the step is over. */
+export function withStepOver(context: ConversationContext): Changes {
+  const fingerprint = hash128(context.calls.map((call) => call.digest).join(" "));
+  const isEqual = fingerprint === context.repeat.fingerprint;
+  return { calls: [], repeat: { fingerprint, count: isEqual ? context.repeat.count + 1 : 1 } };
+}
+
+/** Some open calls are ended before their outcome is known; the children that end by themselves are waited for. */
+export function withCallsEnded(context: ConversationContext, ended: readonly StepCall[], isStepOver: boolean): Changes {
+  const isEnded = (call: StepCall) => ended.some((one) => one.childId === call.childId);
+  return {
+    calls: isStepOver
+      ? []
+      : context.calls.map((call) =>
+          isEnded(call) ? { ...call, isOpen: false, isWaitingForPerson: false, digest: `${call.digest}!` } : call,
+        ),
+    ending: [...context.ending, ...ended.filter((call) => call.kind !== "local").map((call) => call.childId)],
+  };
+}
+
+/** Calls without a result. */
+export const openCalls = (context: Pick<ConversationContext, "calls">): readonly StepCall[] =>
+  context.calls.filter((call) => call.isOpen);
+
+/** The reply in an output of `model.generate`; undefined when it is none. */
+export const tryModelReply = (output: unknown): ModelReply | undefined => ModelReply.safeParse(output).data;
+
+/** Why a reply without tool calls is no answer; undefined when it is one, or has calls. */
+export function unanswerOf(context: ConversationContext, reply: ModelReply): Failure | undefined {
+  if (reply.toolCalls.length > 0) return undefined;
+  if (reply.finishReason === "length") {
+    return { cause: "limit", code: "HF-5202", message: "The model's answer was cut off at its length limit." };
+  }
+  if (reply.finishReason === "contentFilter") {
+    return { cause: "policy", code: "HF-5003", message: "The model endpoint withheld the answer." };
+  }
+  // Whoever delegated work would take an empty success for a result.
+  if (context.parentTask !== undefined && reply.text.trim() === "") {
+    return { cause: "modelError", code: "HF-5004", message: "The agent ended without an answer." };
+  }
+  return undefined;
+}
+
+/** Why a model call failed, from the error of its job. */
+export const modelFailureOf = (error: unknown): Failure => failureOf(error, { cause: "modelError", code: "HF-5003" });
+
+const changed = (context: ConversationContext, childId: string, change: (call: StepCall) => StepCall) =>
+  context.calls.map((call) => (call.childId === childId ? change(call) : call));
+
+const digestOf = (digest: string, result: ToolResult): string =>
+  hash128(`${digest} ${String(result.ok)} ${result.content}`);

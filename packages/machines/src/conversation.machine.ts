@@ -1,0 +1,217 @@
+import { IDLE_TAG } from "@holdfast/protocol";
+import { initialConversation } from "./conversation-context.ts";
+import { outputOf } from "./conversation-reading.ts";
+import { conversationSetup } from "./conversation-setup.machine.ts";
+import { ownIdOf } from "./own-id.ts";
+
+// A conversation: takes user messages, lets the model and its tools work until there is an answer, and rests.
+// Owns: which step runs, which calls are open, what waits.  Does not own: the messages (the journal; see transcript.ts).
+//   C1 every tool call gets exactly one result, whatever becomes of the job, task or question behind it
+//   C2 the model is called only when no call is open
+//   C3 an accepted user message is taken in by the next model call, once, in order
+//   C4 an outcome of a child that is no longer waited for changes nothing
+//   C5 time a person takes (pause, open question) is not time of the turn
+
+/** A conversation as an ordinary state machine; see the comment above and README.md. */
+export const conversationMachine = conversationSetup.createMachine({
+  id: "conversation",
+  version: "1",
+  context: ({ input, self }) => initialConversation(input, ownIdOf(self)),
+  output: ({ context }) => outputOf(context),
+  entry: { type: "announce", params: { type: "conversationCreated" } },
+  initial: "starting",
+  on: {
+    // C4: outcomes of children that nobody waits for any more. Without these an error of one would end the conversation.
+    "xstate.done.actor.*": { actions: "forgetChild" },
+    "xstate.error.actor.*": { actions: "forgetChild" },
+  },
+  states: {
+    starting: { always: [{ guard: "hasMessages", target: "turn" }, { target: "idle" }] },
+
+    idle: {
+      tags: IDLE_TAG,
+      entry: ["dropPauseRequest", { type: "announce", params: { type: "conversationIdle" } }],
+      on: {
+        userMessage: { guard: "isAcceptable", target: "turn", actions: "acceptMessage" },
+        close: { target: "closing" },
+      },
+    },
+
+    turn: {
+      initial: "working",
+      on: {
+        userMessage: { guard: "isAcceptable", actions: "acceptMessage" },
+        pause: { guard: "isPauseNews", actions: "requestPause" },
+        resume: { guard: "isPauseRequested", actions: "dropPauseRequest" },
+        interrupt: {
+          target: "paused",
+          actions: [
+            { type: "abandonStep", params: { why: "interrupt" } },
+            { type: "notePausedBy", params: { by: "interrupt" } },
+          ],
+        },
+        close: { target: "closing" },
+        cancelTask: { guard: "isOpenCall", actions: "cancelCall" },
+        taskStatus: { guard: "isStatusNews", actions: "noteTaskStatus" },
+        "xstate.done.actor.*": { guard: "isCallOutcome", actions: ["settleCall", "forgetChild"] },
+        "xstate.error.actor.*": { guard: "isCallOutcome", actions: ["settleCall", "forgetChild"] },
+      },
+      states: {
+        // Its time is limited; `asking` is outside of it (C5).
+        working: {
+          initial: "thinking",
+          entry: [
+            { type: "announce", params: { type: "conversationRunning" } },
+            { type: "reportToTask", params: { status: "running" } },
+          ],
+          after: {
+            turnTime: {
+              target: "#conversation.failing",
+              actions: [
+                { type: "abandonStep", params: { why: "turnTime" } },
+                { type: "noteLimit", params: { limit: "turnTime" } },
+              ],
+            },
+          },
+          states: {
+            thinking: {
+              entry: "callModel",
+              on: {
+                "xstate.done.actor.*": [
+                  { guard: "isReplyWithCalls", target: "acting", actions: ["takeReply", "forgetChild"] },
+                  { guard: "isAnswer", target: "#conversation.answered", actions: ["takeReply", "forgetChild"] },
+                  {
+                    guard: "isModelOutcome",
+                    target: "#conversation.failing",
+                    actions: ["noteModelFailure", "takeReply", "forgetChild"],
+                  },
+                ],
+                "xstate.error.actor.*": {
+                  guard: "isModelOutcome",
+                  target: "#conversation.failing",
+                  actions: ["noteModelFailure", "forgetChild"],
+                },
+              },
+            },
+            acting: {
+              always: [
+                { guard: "isStepOver", target: "deciding", actions: "closeStep" },
+                { guard: "areAllWaitingForPerson", target: "#conversation.turn.asking" },
+              ],
+            },
+            /** Between two steps (C2). */
+            deciding: {
+              always: [
+                {
+                  guard: "isPauseRequested",
+                  target: "#conversation.paused",
+                  actions: { type: "notePausedBy", params: { by: "pause" } },
+                },
+                { guard: "hasMessages", target: "thinking" },
+                {
+                  guard: "isStuck",
+                  target: "#conversation.failing",
+                  actions: { type: "noteLimit", params: { limit: "stuck" } },
+                },
+                {
+                  guard: "isOutOfIterations",
+                  target: "#conversation.failing",
+                  actions: { type: "noteLimit", params: { limit: "iterations" } },
+                },
+                { target: "thinking" },
+              ],
+            },
+          },
+        },
+        asking: {
+          entry: [
+            { type: "announce", params: { type: "conversationWaiting" } },
+            { type: "reportToTask", params: { status: "waiting" } },
+          ],
+          always: [
+            { guard: "isStepOver", target: "working.deciding", actions: "closeStep" },
+            { guard: "isSomethingWorking", target: "working.acting" },
+          ],
+        },
+      },
+    },
+
+    answered: {
+      always: [
+        {
+          guard: "hasHeldMessages",
+          target: "paused",
+          actions: { type: "notePausedBy", params: { by: "pause" } },
+        },
+        { guard: "hasMessages", target: "turn" },
+        { guard: "isTask", target: "finished", actions: { type: "noteOutcome", params: { outcome: "answered" } } },
+        { target: "idle" },
+      ],
+    },
+
+    failing: {
+      always: [
+        {
+          guard: "hasHeldMessages",
+          target: "paused",
+          actions: { type: "notePausedBy", params: { by: "pause" } },
+        },
+        { guard: "hasMessages", target: "turn" },
+        { guard: "isTask", target: "failed", actions: { type: "noteOutcome", params: { outcome: "failed" } } },
+        { guard: "wasStuck", target: "stuck" },
+        { target: "error" },
+      ],
+    },
+
+    paused: {
+      tags: IDLE_TAG,
+      entry: [
+        "dropPauseRequest",
+        { type: "announce", params: { type: "conversationPaused" } },
+        { type: "reportToTask", params: { status: "held" } },
+      ],
+      on: {
+        userMessage: [
+          { guard: "isAcceptedAfterInterrupt", target: "turn", actions: "acceptMessage" },
+          { guard: "isAcceptable", actions: "acceptMessage" },
+        ],
+        pause: { guard: "isInterrupted", actions: { type: "notePausedBy", params: { by: "pause" } } },
+        resume: { target: "turn.working.deciding" },
+        close: { target: "closing" },
+      },
+    },
+
+    error: {
+      tags: IDLE_TAG,
+      entry: ["dropPauseRequest", { type: "announce", params: { type: "conversationError" } }],
+      on: {
+        userMessage: { guard: "isAcceptable", target: "turn", actions: "acceptMessage" },
+        resume: { target: "turn", actions: "renewAllowance" },
+        close: { target: "closing" },
+      },
+    },
+
+    stuck: {
+      tags: IDLE_TAG,
+      entry: ["dropPauseRequest", { type: "announce", params: { type: "conversationStuck" } }],
+      on: {
+        userMessage: { guard: "isAcceptable", target: "turn", actions: "acceptMessage" },
+        resume: { target: "turn", actions: "renewAllowance" },
+        close: { target: "closing" },
+      },
+    },
+
+    closing: {
+      entry: [
+        { type: "abandonStep", params: { why: "close" } },
+        { type: "noteOutcome", params: { outcome: "closed" } },
+      ],
+      always: { guard: "hasNothingToWaitFor", target: "closed" },
+      after: { closingGrace: { target: "closed" } },
+    },
+
+    closed: { type: "final", entry: { type: "announce", params: { type: "conversationClosed" } } },
+    finished: { type: "final", entry: { type: "announce", params: { type: "conversationClosed" } } },
+    failed: { type: "final", entry: { type: "announce", params: { type: "conversationError" } } },
+  },
+});

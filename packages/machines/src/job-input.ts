@@ -1,0 +1,25 @@
+import { AgentDefinition, CrashPolicy } from "@holdfast/protocol";
+import { z } from "zod";
+
+// Known only to the shell: it adds them before the job starts.
+const filledByShell = {
+  /** Key of the conversation. */
+  conversation: z.string().optional(),
+  /** Revision of the conversation up to which the transcript is to be read. */
+  throughRev: z.number().optional(),
+};
+
+/** Input of the job `model.generate`; its output is a `ModelReply`. */
+export const ModelJobInput = z.object({ ...filledByShell, agent: AgentDefinition, iteration: z.number() });
+export type ModelJobInput = Readonly<z.infer<typeof ModelJobInput>>;
+
+/** Input of the jobs `tool.run.*`; the output is a string, `{ ok, content }`, or any JSON value. */
+export const ToolJobInput = z.object({
+  ...filledByShell,
+  agent: z.string(),
+  callId: z.string(),
+  name: z.string(),
+  input: z.record(z.string(), z.unknown()),
+  crashPolicy: CrashPolicy,
+});
+export type ToolJobInput = Readonly<z.infer<typeof ToolJobInput>>;

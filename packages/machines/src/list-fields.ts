@@ -1,0 +1,66 @@
+import { z } from "zod";
+import { StepCall } from "./conversation-context.ts";
+import { conversationStatus } from "./conversation-status.ts";
+import { presentFields } from "./present-fields.ts";
+import { taskStatus } from "./task-status.ts";
+
+/** Fields of an actor for lists and filters, readable without its key: never the content of a message or a question. */
+export type ListFields = Readonly<Record<string, string | number | boolean>>;
+
+const AgentName = z.looseObject({ name: z.string() });
+
+// Only what the lists show: a whole context need not be checked again after every step.
+const ListedConversation = z.looseObject({
+  agent: AgentName,
+  title: z.string().optional(),
+  calls: z.array(StepCall),
+  parentTask: z.looseObject({ taskId: z.string() }).optional(),
+  lastFailure: z.looseObject({ cause: z.string() }).optional(),
+});
+const ListedTask = z.looseObject({
+  subagent: AgentName,
+  description: z.string(),
+  conversationStatus: z.enum(["running", "waiting", "held"]),
+  end: z.looseObject({ cause: z.string().optional() }).optional(),
+});
+const ListedWait = z.looseObject({ agent: z.string(), status: z.string(), assignee: z.string() });
+
+/**
+ * List fields of an actor: `status` and `agent`, where there are such `title`, `waitingOn`, `cause`, `task`, `assignee`.
+ *
+ * @param type     actor type; other types than the three of this package have none
+ * @param context  context of its snapshot
+ * @param value    state value of its snapshot
+ * @returns an empty object when there is nothing to say, e.g. for an actor whose input did not fit
+ */
+export function listFieldsOf(type: string, context: unknown, value: unknown): ListFields {
+  if (type === "conversation") {
+    const { data } = ListedConversation.safeParse(context);
+    if (data === undefined) return {};
+    const { status, waitingOn } = conversationStatus(value, data);
+    const cause = status === "error" || status === "stuck" ? data.lastFailure?.cause : undefined;
+    return presentFields({
+      status,
+      agent: data.agent.name,
+      title: data.title,
+      waitingOn,
+      cause,
+      task: data.parentTask?.taskId,
+    });
+  }
+  if (type === "task") {
+    const { data } = ListedTask.safeParse(context);
+    if (data === undefined) return {};
+    const status = taskStatus(value, data);
+    const waitingOn = status === "waiting" ? "owner" : undefined;
+    const title = data.description === "" ? undefined : data.description;
+    return presentFields({ status, agent: data.subagent.name, title, waitingOn, cause: data.end?.cause });
+  }
+  if (type === "ownerWait") {
+    const { data } = ListedWait.safeParse(context);
+    if (data === undefined) return {};
+    const { status, agent, assignee } = data;
+    return presentFields({ status, agent, assignee, waitingOn: status === "open" ? "owner" : undefined });
+  }
+  return {};
+}

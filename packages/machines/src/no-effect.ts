@@ -1,0 +1,42 @@
+import { Principal, type PlainEvent } from "@holdfast/protocol";
+import { z } from "zod";
+import { topState } from "./conversation-status.ts";
+import { judgeAnswer, type Refusal } from "./judge-answer.ts";
+import { judgeMessage } from "./judge-message.ts";
+import { OwnerWaitContext } from "./owner-wait-context.ts";
+import { OwnerWaitReply } from "./owner-wait-event.ts";
+
+const Queue = z.looseObject({ messages: z.number(), messagesTaken: z.number(), messageIds: z.array(z.string()) });
+const Message = z.looseObject({ messageId: z.string() });
+const Sent = z.looseObject({ principal: Principal.optional() });
+
+/** What became of an outside event that changed nothing. `duplicate`: it was applied before. */
+export type NoEffect =
+  | Refusal
+  | { readonly kind: "duplicate" }
+  | { readonly kind: "noEffect"; readonly reason: string };
+
+/**
+ * Why an outside event changed nothing, for its sender.
+ *
+ * @param context  context of the snapshot that the event met
+ * @param value    state value of that snapshot
+ */
+export function noEffectOf(type: string, context: unknown, value: unknown, event: PlainEvent): NoEffect {
+  const reason = `${event.type} has no effect on a ${type} in state ${topState(value)}.`;
+  if (type === "ownerWait") {
+    const wait = OwnerWaitContext.safeParse(context);
+    const reply = OwnerWaitReply.safeParse(event);
+    if (wait.success && reply.success) {
+      const verdict = judgeAnswer(wait.data, reply.data, Sent.safeParse(event).data?.principal);
+      if (verdict.kind !== "ok") return verdict;
+    }
+  }
+  if (type === "conversation" && event.type === "userMessage") {
+    const queue = Queue.safeParse(context);
+    const message = Message.safeParse(event);
+    const verdict = queue.success && message.success ? judgeMessage(queue.data, message.data.messageId) : undefined;
+    if (verdict !== undefined && verdict.kind !== "ok") return verdict;
+  }
+  return { kind: "noEffect", reason };
+}

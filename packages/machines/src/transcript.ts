@@ -1,0 +1,139 @@
+import type { PlainEvent, ToolResult, TranscriptMessage } from "@holdfast/protocol";
+import { outcomeToResult } from "./call-outcome.ts";
+import { planCalls, type Caller, type PlannedCall } from "./call-plan.ts";
+import { abandonedResult, errorResult, type Abandonment } from "./call-result.ts";
+import { childOutcomeOf } from "./child-outcome.ts";
+import { ConversationInput, PROMPT_MESSAGE_ID } from "./conversation-input.ts";
+import { z } from "zod";
+import { tryModelChildId, tryModelReply } from "./conversation-turn.ts";
+
+// The transcript of a conversation, read out of its journal.
+//   T1 an assistant message with tool calls is followed by one tool message with one result per call, in call order
+//   T2 the order in which results arrived leaves no trace
+//   T3 a user message stands after the replies that were given without knowing it, and before all others
+//   T4 every user message stands once, in the order of acceptance
+
+type UserMessage = Extract<TranscriptMessage, { role: "user" }>;
+
+interface Fold {
+  caller: Caller;
+  readonly messages: TranscriptMessage[];
+  /** User messages not yet placed, and the number of those that are. */
+  waiting: readonly UserMessage[];
+  placed: number;
+  calls: readonly PlannedCall[];
+  readonly results: Map<string, ToolResult>;
+}
+
+/**
+ * The messages of a conversation, as a model may be given them.
+ *
+ * @param events  the applied events of its journal, from the first, in order of revision
+ * @returns messages that every provider accepts as a history whenever a model call is running or about to; while calls
+ *   are open, the last tool message holds the results there are so far
+ */
+export function foldTranscript(events: readonly PlainEvent[]): readonly TranscriptMessage[] {
+  const fold: Fold = {
+    caller: { agent: NO_AGENT, agents: {}, depth: 0 },
+    messages: [],
+    waiting: [],
+    placed: 0,
+    calls: [],
+    results: new Map(),
+  };
+  for (const event of events) apply(fold, event);
+  closeStep(fold);
+  return [...fold.messages, ...fold.waiting];
+}
+
+const NO_AGENT: Caller["agent"] = {
+  name: "none",
+  model: "none",
+  instructions: "",
+  tools: [],
+  delegates: [],
+  limits: { maxIterations: 1, maxTurnMs: 1000 },
+};
+
+// What the machine has accepted stands in the transcript, also where today's rules for senders are stricter.
+const AcceptedMessage = z.looseObject({ messageId: z.string(), text: z.string() });
+const AcceptedCancel = z.looseObject({ callId: z.string(), reason: z.string().optional() });
+
+const NO_RESULT = { cause: "internal", code: "HF-5103", message: "No result of this call was recorded." } as const;
+
+function apply(fold: Fold, event: PlainEvent): void {
+  const outcome = childOutcomeOf(event);
+  if (outcome !== undefined) {
+    const model = tryModelChildId(outcome.childId);
+    if (model !== undefined) {
+      if (outcome.kind === "done") applyReply(fold, model, outcome.output);
+      return;
+    }
+    const call = fold.calls.find((call) => call.childId === outcome.childId);
+    if (call === undefined || call.plan.kind === "refused") return;
+    settle(fold, call, outcomeToResult({ ...call, kind: call.plan.kind }, outcome));
+    return;
+  }
+  if (event.type === "xstate.init") applyStart(fold, event["input"]);
+  else if (event.type.startsWith("xstate.after.turnTime.")) abandon(fold, "turnTime");
+  else applyOutside(fold, event);
+}
+
+function applyStart(fold: Fold, input: unknown): void {
+  const parsed = ConversationInput.safeParse(input);
+  if (!parsed.success) return;
+  const { agent, agents, parentTask, prompt } = parsed.data;
+  fold.caller = { agent, agents, depth: parentTask?.depth ?? 0 };
+  if (prompt !== undefined) accept(fold, PROMPT_MESSAGE_ID, prompt);
+}
+
+function applyOutside(fold: Fold, event: PlainEvent): void {
+  if (event.type === "interrupt" || event.type === "close") abandon(fold, event.type);
+  const message = event.type === "userMessage" ? AcceptedMessage.safeParse(event).data : undefined;
+  if (message !== undefined) accept(fold, message.messageId, message.text);
+  const cancel = event.type === "cancelTask" ? AcceptedCancel.safeParse(event).data : undefined;
+  const call = cancel && fold.calls.find((call) => call.callId === cancel.callId);
+  if (call !== undefined) settle(fold, call, abandonedResult(call, "cancelTask", cancel?.reason));
+}
+
+function accept(fold: Fold, messageId: string, text: string): void {
+  fold.waiting = [...fold.waiting, { role: "user", messageId, text }];
+}
+
+function applyReply(fold: Fold, model: { modelCall: number; messagesTaken: number }, output: unknown): void {
+  const reply = tryModelReply(output);
+  if (reply === undefined) return;
+  // A model is called only when every call has its result; a journal with a hole in it must not spoil the history (T1).
+  for (const call of openCallsOf(fold)) settle(fold, call, errorResult(call, NO_RESULT));
+  const known = Math.max(0, model.messagesTaken - fold.placed);
+  const seen = fold.waiting.slice(0, known);
+  fold.messages.push(...seen);
+  fold.placed += seen.length;
+  fold.waiting = fold.waiting.slice(known);
+  const calls = planCalls(model.modelCall, reply, fold.caller);
+  // Providers refuse an assistant message with neither text nor calls.
+  if (reply.text === "" && calls.length === 0) return;
+  const toolCalls = calls.map(({ callId, name, input }) => ({ callId, name, input }));
+  fold.messages.push({ role: "assistant", text: reply.text, toolCalls });
+  fold.calls = calls;
+  for (const call of calls) if (call.plan.kind === "refused") settle(fold, call, call.plan.result);
+}
+
+// The first result of a call counts (an outcome may arrive after its call was cancelled).
+function settle(fold: Fold, call: PlannedCall, result: ToolResult): void {
+  if (!fold.results.has(call.callId)) fold.results.set(call.callId, result);
+  if (fold.results.size === fold.calls.length) closeStep(fold);
+}
+
+function abandon(fold: Fold, why: Abandonment): void {
+  for (const call of openCallsOf(fold)) settle(fold, call, abandonedResult(call, why));
+}
+
+const openCallsOf = (fold: Fold): readonly PlannedCall[] => fold.calls.filter((call) => !fold.results.has(call.callId));
+
+function closeStep(fold: Fold): void {
+  const results = fold.calls.flatMap((call) => fold.results.get(call.callId) ?? []);
+  if (results.length > 0) fold.messages.push({ role: "tool", results });
+  fold.calls = [];
+  fold.results.clear();
+}

@@ -1,0 +1,35 @@
+import type { Link, OpenNamespace } from "@holdfast/jetstream";
+import type { BlobStore, FleetRegistry, Journal, MessageLog, RecordStore } from "@holdfast/runtime/ports";
+import { namespaceStreams } from "./namespace-streams.ts";
+import { NatsBlobStore } from "./nats-blob-store.ts";
+import { NatsFleetRegistry } from "./nats-fleet-registry.ts";
+import { NatsJournal } from "./nats-journal.ts";
+import { NatsMessageLog, type MessageLogNotices } from "./nats-message-log.ts";
+import { NatsRecordStore } from "./nats-record-store.ts";
+
+export interface NatsPorts {
+  readonly records: RecordStore;
+  readonly log: MessageLog;
+  readonly journal: Journal;
+  readonly fleet: FleetRegistry;
+  readonly blobs: BlobStore;
+}
+
+export interface NatsPortsOptions extends Partial<MessageLogNotices> {
+  /** Token of a stored record, from its clear header. */
+  readonly tokenOf: (bytes: Uint8Array) => string | undefined;
+}
+
+/** The ports of one node over one connection and one open namespace. A fault that is not listened to ends its reader silently: listen. */
+export function composeNatsPorts(link: Link, namespace: OpenNamespace, options: NatsPortsOptions): NatsPorts {
+  const streams = namespaceStreams(namespace);
+  const onFault = options.onFault ?? (() => undefined);
+  const onUnreadable = options.onUnreadable ?? (() => undefined);
+  return {
+    records: new NatsRecordStore(link, streams, options.tokenOf),
+    log: new NatsMessageLog(link, streams, { onFault, onUnreadable }),
+    journal: new NatsJournal(link, streams),
+    fleet: new NatsFleetRegistry(link, streams, onFault),
+    blobs: new NatsBlobStore(link, streams),
+  };
+}

@@ -1,0 +1,111 @@
+import { filteredHistory, publishStored, purgeBelow, streamPosition, type Link } from "@holdfast/jetstream";
+import { parseActorKey, RuntimeFault, type ActorKey } from "@holdfast/protocol";
+import type { InboxMessage, InboxSubscription, MessageLog, PublishOutcome } from "@holdfast/runtime/ports";
+import { toInboxMessage } from "./inbox-message.ts";
+import { InboxReader } from "./inbox-reader.ts";
+import type { NamespaceStreams } from "./namespace-streams.ts";
+
+export interface MessageLogNotices {
+  /** A reader had to stop by itself: lost data, a receiver that threw. */
+  readonly onFault: (fault: RuntimeFault) => void;
+  /** A stored message is of no shape that this project writes. It is skipped: nobody could ever take it. */
+  readonly onUnreadable: (message: { readonly stream: string; readonly subject: string; readonly seq: number }) => void;
+}
+
+/** Inbox, control and parked messages in the streams of a namespace. */
+export class NatsMessageLog implements MessageLog {
+  readonly #link: Link;
+  readonly #streams: NamespaceStreams;
+  readonly #notices: MessageLogNotices;
+
+  constructor(link: Link, streams: NamespaceStreams, notices: MessageLogNotices) {
+    this.#link = link;
+    this.#streams = streams;
+    this.#notices = notices;
+  }
+
+  publish(
+    lane: "inbox" | "control" | "parked",
+    key: ActorKey,
+    bytes: Uint8Array,
+    messageId: string,
+  ): Promise<PublishOutcome> {
+    return publishStored(this.#link, { subject: this.#streams.subjects[lane](key), bytes, messageId });
+  }
+
+  /**
+   * @throws RuntimeFault HF-4006 when the stream is missing or not the recorded one, HF-4007, HF-4008
+   */
+  subscribe(partition: string, fromSeq: number, deliver: (message: InboxMessage) => void): Promise<InboxSubscription> {
+    const { subjects } = this.#streams;
+    const stream = subjects.inboxStream(this.#streams.shard(partition));
+    return InboxReader.start(this.#link, {
+      stream,
+      filters: subjects.inboxFilters(partition),
+      fromSeq,
+      expectedCreated: this.#streams.created(stream),
+      onFault: this.#notices.onFault,
+      deliver: (stored) => {
+        const message = toInboxMessage(subjects, stored);
+        if (message === undefined) {
+          this.#notices.onUnreadable({ stream, subject: stored.subject, seq: stored.seq });
+        } else deliver(message);
+      },
+    });
+  }
+
+  /** @param key of one actor, or `<partition>.>` for all of a partition */
+  async fetch(
+    lane: "inbox" | "parked",
+    key: ActorKey,
+    fromSeq: number,
+    limit: number,
+  ): Promise<readonly InboxMessage[]> {
+    const { subjects } = this.#streams;
+    const shard = this.#shardOfKey(key);
+    const isInbox = lane === "inbox";
+    const stream = isInbox ? subjects.inboxStream(shard) : subjects.parkedStream(shard);
+    const found = await filteredHistory(this.#link, {
+      stream,
+      filters: isInbox ? [subjects.inbox(key), `hf.${subjects.ns}.in.*.${key}`] : [subjects.parked(key)],
+      fromSeq,
+      limit,
+      expectedCreated: this.#streams.created(stream),
+    });
+    return found.flatMap((stored) => toInboxMessage(subjects, stored) ?? []);
+  }
+
+  /** @throws RuntimeFault HF-4006 when the stream is missing or not the recorded one */
+  async position(partition: string): Promise<{ readonly generation: string; readonly lastSeq: number }> {
+    const stream = this.#streams.subjects.inboxStream(this.#streams.shard(partition));
+    const position = await streamPosition(this.#link, stream);
+    const recorded = this.#streams.created(stream);
+    if (recorded !== undefined && recorded !== position.created) {
+      throw new RuntimeFault(
+        "HF-4006",
+        `Stream ${stream}: expected the one created at ${recorded}, found one created at ${position.created}. Renew its generation with all nodes stopped.`,
+        { facts: { stream } },
+      );
+    }
+    return { generation: this.#streams.generation(stream), lastSeq: position.lastSeq };
+  }
+
+  /**
+   * @param target for `inbox` a partition, whose whole stream is trimmed: cheaper than a filtered purge, and the caller knows the lowest
+   *   cursor of all its partitions; for `parked` the key of an actor
+   */
+  async trim(lane: "inbox" | "parked", target: string, belowSeq: number): Promise<void> {
+    const { subjects } = this.#streams;
+    if (lane === "inbox") {
+      await purgeBelow(this.#link, { stream: subjects.inboxStream(this.#streams.shard(target)), belowSeq });
+      return;
+    }
+    const stream = subjects.parkedStream(this.#shardOfKey(target));
+    await purgeBelow(this.#link, { stream, filter: subjects.parked(target), belowSeq });
+  }
+
+  #shardOfKey(key: ActorKey): number {
+    const partition = key.slice(0, key.indexOf("."));
+    return this.#streams.shard(partition === "" ? parseActorKey(key).partition : partition);
+  }
+}

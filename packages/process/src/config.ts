@@ -1,0 +1,135 @@
+import { Namespace, NodeName, Pool, principalToken, parsePrincipalToken, RuntimeFault } from "@holdfast/protocol";
+import { z } from "zod";
+
+const ms = (fallback: number) => z.coerce.number().int().min(1).max(86_400_000).default(fallback);
+const url = (protocols: RegExp) => z.url({ protocol: protocols });
+
+/** Every environment variable Holdfast reads. The only reader of the environment; `docs/configuration.md` is checked against it. */
+const SCHEMAS = {
+  HOLDFAST_NATS_URL: url(/^(nats|tls)$/)
+    .optional()
+    .describe("Address of a NATS server to use instead of the managed one."),
+  HOLDFAST_NATS_USER: z.string().min(1).optional().describe("User on that server."),
+  HOLDFAST_NATS_PASSWORD: z.string().min(1).optional().describe("Password of that user."),
+  HOLDFAST_NATS_SERVER: z.string().min(1).optional().describe("Path of a nats-server binary, 2.10.23 or newer."),
+  HOLDFAST_NATS_PORT: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(65_535)
+    .optional()
+    .describe("Port of the managed NATS server; default: any free one."),
+  HOLDFAST_NAMESPACE: Namespace.default("main").describe("Namespace inside the NATS account."),
+  HOLDFAST_HOME: z
+    .string()
+    .min(1)
+    .default(".holdfast")
+    .describe("Folder for the fetched binary, the store of the managed server and reports."),
+  HOLDFAST_NODE: NodeName.optional().describe("Name of this node; default: a random one."),
+  HOLDFAST_POOLS: z
+    .string()
+    .transform((text) => text.split(","))
+    .pipe(z.array(Pool).min(1))
+    .default(["d"])
+    .describe("Node pools this node serves, separated by commas."),
+  HOLDFAST_LEASE_TTL_MS: ms(3000).describe("Silence after which a node counts as dead, ms."),
+  HOLDFAST_SWEEP_MS: ms(30_000).describe("Pause between two sweeps of a partition, ms."),
+  HOLDFAST_DRAIN_GRACE_MS: ms(600_000).describe("How long a planned leave waits for running jobs, ms."),
+  HOLDFAST_LOG_LEVEL: z
+    .enum(["debug", "info", "warn", "error", "silent"])
+    .default("info")
+    .describe("Least level that is logged."),
+  HOLDFAST_PRINCIPAL: z
+    .string()
+    .default("person-local")
+    .transform((text, context) => {
+      try {
+        return principalToken(parsePrincipalToken(text));
+      } catch {
+        context.addIssue({ code: "custom", message: "expected person-<id>, service-<id> or agent-<id>" });
+        return z.NEVER;
+      }
+    })
+    .describe("Who the command line acts for: person-<id>, service-<id> or agent-<id>."),
+  HOLDFAST_ROOT: z.string().min(1).optional().describe("Folder that the file tools of agents may read."),
+  HOLDFAST_OUTPUT: z.string().min(1).optional().describe("Folder that the file tools of agents may write reports to."),
+  HOLDFAST_LEDGER_URL: url(/^http$/)
+    .optional()
+    .describe("Address of a ledger that counts attempts of effects."),
+  HOLDFAST_MODEL_BASE_URL: url(/^https?$/)
+    .optional()
+    .describe("OpenAI-compatible endpoint; default: the scripted model of the demo."),
+  HOLDFAST_MODEL_API_KEY: z.string().min(1).optional().describe("Key for that endpoint."),
+  HOLDFAST_MODEL: z
+    .string()
+    .min(1)
+    .max(128)
+    .optional()
+    .describe("Model name for every agent; default: the one of its definition."),
+  HOLDFAST_MODEL_CONNECT_MS: ms(10_000).describe("Time for the model endpoint to answer at all, ms."),
+  HOLDFAST_MODEL_FIRST_TOKEN_MS: ms(60_000).describe("Time until the first token, ms."),
+  HOLDFAST_MODEL_IDLE_MS: ms(60_000).describe("Longest silence between tokens, ms."),
+};
+
+export type EnvironmentName = keyof typeof SCHEMAS;
+
+/** Every variable with its schema and meaning, for documentation. */
+export const ENVIRONMENT: Readonly<Record<string, { readonly schema: z.ZodType; readonly meaning: string }>> =
+  Object.fromEntries(
+    Object.entries(SCHEMAS).map(([name, schema]) => [name, { schema, meaning: schema.description ?? "" }]),
+  );
+
+const schema = z.object(SCHEMAS);
+
+export type Config = z.output<typeof schema>;
+
+const SECRET = /PASSWORD|API_KEY/;
+
+/**
+ * Reads the configuration once; after it nothing is optional that has a default. Empty values count as unset.
+ * @throws RuntimeFault HF-7001 for a value that does not fit, HF-7002 for an unknown HOLDFAST_ variable
+ */
+export function parseConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const given: Record<string, string> = {};
+  for (const [name, value] of Object.entries(env)) {
+    if (!name.startsWith("HOLDFAST_") || value === undefined || value === "") continue;
+    if (!Object.hasOwn(ENVIRONMENT, name)) {
+      throw new RuntimeFault(
+        "HF-7002",
+        `${name} is not a variable of Holdfast. Did you mean ${nearest(name)}? All of them are in docs/configuration.md.`,
+        { facts: { variable: name } },
+      );
+    }
+    given[name] = value;
+  }
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const name = String(issue?.path[0] ?? "HOLDFAST_");
+  const shown = SECRET.test(name) ? "(hidden)" : `"${given[name] ?? ""}"`;
+  throw new RuntimeFault(
+    "HF-7001",
+    `${name}: found ${shown}, ${issue?.message ?? "not valid"}. Correct it or leave it out.`,
+    { facts: { variable: name } },
+  );
+}
+
+function nearest(name: string): string {
+  const names = Object.keys(ENVIRONMENT);
+  const scored = names.map((known) => [distance(name, known), known] as const).toSorted((a, b) => a[0] - b[0]);
+  return scored[0]?.[1] ?? names.join(", ");
+}
+
+/** Levenshtein distance, one row at a time. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

@@ -1,0 +1,62 @@
+import { z } from "zod";
+
+/** A tool as a model sees it, and how its calls are carried out. Plain data: it is stored with the work that uses it. */
+export const ToolDefinition = z.object({
+  name: z.string().regex(/^[a-z][a-z0-9_]{0,63}$/),
+  description: z.string(),
+  /** JSON Schema of the arguments. */
+  inputSchema: z.record(z.string(), z.unknown()),
+  /** `local`: a function of the node. `delegate`: starts a task. `ask`: opens an owner-wait. */
+  kind: z.enum(["local", "delegate", "ask"]),
+  crashPolicy: z.enum(["idempotent", "dedupeKey", "unsafe"]).default("idempotent"),
+});
+export type ToolDefinition = z.infer<typeof ToolDefinition>;
+
+export const AgentLimits = z.object({
+  /** Model calls per user message. */
+  maxIterations: z.int().min(1).max(1000).default(50),
+  /** Wall time of one turn, ms. */
+  maxTurnMs: z.int().min(1000).default(3_600_000),
+});
+export type AgentLimits = z.infer<typeof AgentLimits>;
+
+/** An agent: which model, which instructions, which tools, within which limits. */
+export const AgentDefinition = z.object({
+  name: z.string().regex(/^[a-z][a-z0-9-]{0,31}$/),
+  model: z.string().min(1).max(128),
+  instructions: z.string().max(64_000).default(""),
+  tools: z.array(ToolDefinition).max(128).default([]),
+  limits: AgentLimits.prefault({}),
+  /** Names of the agents it may delegate to. */
+  delegates: z.array(z.string()).max(64).default([]),
+});
+export type AgentDefinition = z.infer<typeof AgentDefinition>;
+
+export const ToolCall = z.object({ callId: z.string(), name: z.string(), input: z.unknown() });
+export type ToolCall = z.infer<typeof ToolCall>;
+
+/** Exactly one per tool call, in any order of arrival. */
+export const ToolResult = z.object({
+  callId: z.string(),
+  name: z.string(),
+  ok: z.boolean(),
+  content: z.string(),
+});
+export type ToolResult = z.infer<typeof ToolResult>;
+
+/** One message of a transcript. */
+export const TranscriptMessage = z.discriminatedUnion("role", [
+  z.object({ role: z.literal("user"), messageId: z.string(), text: z.string() }),
+  z.object({ role: z.literal("assistant"), text: z.string(), toolCalls: z.array(ToolCall) }),
+  z.object({ role: z.literal("tool"), results: z.array(ToolResult) }),
+]);
+export type TranscriptMessage = z.infer<typeof TranscriptMessage>;
+
+/** What the job `model.generate` returns. */
+export const ModelReply = z.object({
+  text: z.string(),
+  toolCalls: z.array(ToolCall),
+  finishReason: z.enum(["stop", "length", "toolCalls", "contentFilter", "other"]),
+  usage: z.object({ inputTokens: z.number(), outputTokens: z.number() }),
+});
+export type ModelReply = z.infer<typeof ModelReply>;

@@ -1,0 +1,74 @@
+import { z } from "zod";
+import { ActorKey, Genesis } from "./ids.ts";
+import { Principal } from "./principal.ts";
+import { ParentLink, PlainEvent } from "./record.ts";
+
+/** Where the outcome of an outside message is sent as a core message. Only inbox subjects: a payload must not aim the node's rights. */
+export const ReplyTo = z
+  .string()
+  .regex(/^_INBOX[A-Za-z0-9_]*(\.[A-Za-z0-9_-]+)+$/)
+  .max(128);
+
+const base = { v: z.literal(1), id: z.string().min(1).max(400) };
+
+/**
+ * What travels on inbox and control subjects, as msgpack with tagged values.
+ * `from` and `principal` of a message from outside come from its subject; what the payload says about them is ignored.
+ */
+export const Envelope = z.discriminatedUnion("kind", [
+  z.object({
+    ...base,
+    kind: z.literal("start"),
+    parent: ParentLink.optional(),
+    input: z.unknown().optional(),
+    principal: Principal.optional(),
+    replyTo: ReplyTo.optional(),
+  }),
+  z.object({
+    ...base,
+    kind: z.literal("send"),
+    from: z.object({ key: ActorKey, genesis: Genesis, n: z.number().int().min(1) }).optional(),
+    /** Incarnation of the receiver this is meant for. */
+    toGenesis: Genesis.optional(),
+    event: PlainEvent,
+    replyTo: ReplyTo.optional(),
+  }),
+  z.object({
+    ...base,
+    kind: z.literal("settled"),
+    toGenesis: Genesis,
+    childId: z.string(),
+    childKey: z.string(),
+    event: PlainEvent,
+    /** Attempt whose outcome this is; jobs only. */
+    attempt: z.number().optional(),
+  }),
+  z.object({ ...base, kind: z.literal("stop"), from: ParentLink.optional() }),
+]);
+export type Envelope = z.infer<typeof Envelope>;
+export type EnvelopeOf<K extends Envelope["kind"]> = Extract<Envelope, { kind: K }>;
+
+/** Outcome of an outside message, sent after the commit. */
+export const MessageOutcome = z.discriminatedUnion("kind", [
+  z.object({
+    kind: z.literal("applied"),
+    rev: z.number(),
+    status: z.string(),
+    value: z.unknown().optional(),
+  }),
+  z.object({
+    kind: z.literal("ignored"),
+    rev: z.number(),
+    status: z.string(),
+    value: z.unknown().optional(),
+  }),
+  z.object({
+    kind: z.literal("refused"),
+    code: z.string(),
+    reason: z.string(),
+    status: z.string().optional(),
+  }),
+]);
+export type MessageOutcome = z.infer<typeof MessageOutcome>;
+export const MessageReply = z.object({ v: z.literal(1), id: z.string(), outcome: MessageOutcome });
+export type MessageReply = z.infer<typeof MessageReply>;

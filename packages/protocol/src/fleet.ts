@@ -1,0 +1,70 @@
+import { z } from "zod";
+import { ActorType, NodeName, Partition, Pool } from "./ids.ts";
+
+/** Node identity: name plus boot nonce. Another incarnation of the same name is a stranger. */
+export const Incarnation = z.string().regex(/^[A-Za-z0-9_-]{1,32}:[a-z0-9]{8,32}$/, "<node>:<nonce>");
+export type Incarnation = z.infer<typeof Incarnation>;
+
+/** What a node says about itself once per heartbeat; key `node.<name>`. JSON. */
+export const Heartbeat = z.object({
+  v: z.literal(1),
+  name: NodeName,
+  incarnation: Incarnation,
+  startedAtMs: z.number(),
+  pools: z.array(Pool),
+  types: z.array(ActorType),
+  formats: z.array(z.number()),
+  machines: z.record(z.string(), z.string()),
+  state: z.enum(["joining", "serving", "draining", "left"]),
+  actors: z.number(),
+  jobs: z.number(),
+  /** Keys of jobs this process still runs for partitions it no longer owns. */
+  custody: z.array(z.string()).max(512),
+});
+export type Heartbeat = z.infer<typeof Heartbeat>;
+
+/** Ownership of a partition; key `lease.<partition>`. JSON. Written only to claim, release or advance the cursor. */
+export const Lease = z.object({
+  v: z.literal(1),
+  partition: Partition,
+  /** Grows by one with every claim. */
+  epoch: z.number().int().min(1),
+  state: z.enum(["held", "released"]),
+  holder: Incarnation,
+  /** Lowest inbox sequence not yet considered, and the highest the holder saw, both of `generation`. */
+  generation: z.string(),
+  cursor: z.number(),
+  highest: z.number(),
+  /** Broker time never goes below this for the partition. */
+  floorMs: z.number(),
+  /** Random token of the write attempt. */
+  token: z.string(),
+});
+export type Lease = z.infer<typeof Lease>;
+
+/** A node asks the owner for a partition; key `want.<partition>`. JSON. */
+export const Want = z.object({ v: z.literal(1), partition: Partition, incarnation: Incarnation });
+export type Want = z.infer<typeof Want>;
+
+/** What one takeover found and did. JSON, key `report.<partition>`. */
+export const RecoveryReport = z.object({
+  v: z.literal(1),
+  partition: Partition,
+  epoch: z.number(),
+  incarnation: Incarnation,
+  previousHolder: z.string().optional(),
+  scanned: z.number(),
+  found: z.number(),
+  restored: z.number(),
+  resent: z.number(),
+  reissued: z.number(),
+  adopted: z.number(),
+  parked: z.number(),
+  quarantined: z.number(),
+  held: z.array(z.object({ key: z.string(), why: z.string() })).max(100),
+  detectMs: z.number().optional(),
+  readMs: z.number(),
+  durationMs: z.number(),
+  atMs: z.number(),
+});
+export type RecoveryReport = z.infer<typeof RecoveryReport>;

@@ -1,0 +1,65 @@
+export { parseActorKey, formatActorKey, actorKey, childActorId, type Address } from "./address.ts";
+export {
+  ToolDefinition,
+  AgentLimits,
+  AgentDefinition,
+  ToolCall,
+  ToolResult,
+  TranscriptMessage,
+  ModelReply,
+} from "./agent.ts";
+export { ReplyTo, Envelope, MessageOutcome, MessageReply, type EnvelopeOf } from "./envelope.ts";
+export {
+  ERROR_CATALOGUE,
+  isErrorCode,
+  RuntimeFault,
+  toPlainFault,
+  type FaultConsequence,
+  type ErrorCode,
+  type PlainFault,
+} from "./errors.ts";
+export { Incarnation, Heartbeat, Lease, Want, RecoveryReport } from "./fleet.ts";
+export { fnv1a32, fnv1a32Bytes, hash128, sha256Hex } from "./hash.ts";
+export { Namespace, ExternalId, ActorId, ActorType, Partition, Pool, Genesis, ActorKey, NodeName } from "./ids.ts";
+export { JournalEntry, JournalBatch } from "./journal-entry.ts";
+export { LifecycleEvent } from "./lifecycle-event.ts";
+export {
+  RECORD_SOFT_LIMIT_BYTES,
+  RECORD_HARD_LIMIT_BYTES,
+  BLOB_THRESHOLD_BYTES,
+  CHILD_INPUT_LIMIT_BYTES,
+  MAX_STARTS_PER_COMMIT,
+  MAX_CARRIED_EFFECTS,
+  MAX_FOREIGN_LINKS,
+  MAX_REMEMBERED_MESSAGE_IDS,
+  MAX_MAILBOX_MESSAGES,
+  MAX_MAILBOX_BYTES,
+} from "./limits.ts";
+export { Manifest, DEFAULT_POOL, DEFAULT_PARTITIONS, DEFAULT_SHARDS } from "./manifest.ts";
+export { partitionOf, shardOf, partitionsOf, rendezvousOwner, type PartitionScheme } from "./partition.ts";
+export { CrashPolicy, ClosePolicy, IDLE_TAG } from "./policies.ts";
+export { Principal, principalToken, parsePrincipalToken } from "./principal.ts";
+export {
+  PlainEvent,
+  RecordStatus,
+  isTerminal,
+  TimerEntry,
+  ChildEntry,
+  StoredSnapshot,
+  ParentLink,
+  Effect,
+  MachineStamp,
+  ActorRecord,
+  RecordHeader,
+  type EffectOf,
+} from "./record.ts";
+export {
+  ConversationStatus,
+  TaskStatus,
+  TERMINAL_TASK_STATUSES,
+  WaitStatus,
+  WaitingOn,
+  FailureCause,
+} from "./status.ts";
+export { MAX_SUBJECT_BYTES, subjectsOf, parseInboxSubject, type Subjects, type InboxOrigin } from "./subjects.ts";
+export { TAG_KEY, VALUE_TAGS, type ValueTag } from "./tagged-values.ts";

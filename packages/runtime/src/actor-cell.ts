@@ -1,0 +1,345 @@
+import { localEffectsOf, step, type StepMessage } from "@holdfast/durable";
+import { RuntimeFault, toPlainFault, type ActorRecord, type Effect, type MessageOutcome } from "@holdfast/protocol";
+import { pause } from "./abortable-pause.ts";
+import { CellChildren } from "./cell-children.ts";
+import type { CellHost, NodeServices, ServedType } from "./cell-host.ts";
+import { ambiguousItem, errorEvent, hostItem, undeliverableItem } from "./cell-items.ts";
+import { CellMail } from "./cell-mail.ts";
+import { clearOutbox, fitToMachine, isAtRest, passOverMessage, storeMark, type CellStores } from "./cell-stores.ts";
+import { createSender } from "./cell-sending.ts";
+import { Mailbox, type MailboxItem } from "./mailbox.ts";
+import { outcomeOfDrop, outcomeOfIgnored, refusalOfOutside } from "./message-reading.ts";
+import { OutboxDispatcher } from "./outbox-dispatcher.ts";
+import type { InboxMessage } from "./ports/index.ts";
+import { RecordHolder } from "./record-holder.ts";
+
+/**
+ * One actor on the node that owns its partition: take, load, step, commit, dispatch, strictly in order.
+ *
+ * Owns: its mailbox, the decoded record, its outbox. Does not own: the lease (partition), the jobs (job table).
+ *   A1 nothing leaves before the commit that decided it (I1)
+ *   A2 any outcome but `committed` drops the decoded copy (F52); what is loaded is rehydrated before it is stepped (I14)
+ *   A3 a message counts as considered only after its commit, or when nothing is to be stored for it (C1)
+ *   A4 what cannot be read here parks the messages, never the partition (F10)
+ */
+export class ActorCell {
+  readonly key: string;
+  readonly #services: NodeServices;
+  readonly #host: CellHost;
+  readonly #served: ServedType;
+  readonly #holder: RecordHolder;
+  readonly #dispatcher: OutboxDispatcher;
+  readonly #children: CellChildren;
+  readonly #mailbox: Mailbox;
+  readonly #mail: CellMail;
+  readonly #stores: CellStores;
+  #isRunning = false;
+  #loop: Promise<void> = Promise.resolve();
+  #idleSinceMs: number;
+  #cancelClean: (() => void) | undefined;
+
+  constructor(key: string, services: NodeServices, host: CellHost, served: ServedType) {
+    this.key = key;
+    this.#services = services;
+    this.#host = host;
+    this.#served = served;
+    this.#idleSinceMs = services.clock.monotonicMs();
+    this.#holder = new RecordHolder(key, services, host, served);
+    this.#mailbox = new Mailbox(key, services.log);
+    this.#mail = new CellMail(key, services, host);
+    const record = (): ActorRecord | undefined => this.#holder.record;
+    this.#dispatcher = new OutboxDispatcher({
+      send: createSender(services, served, record, (effect, reason) => this.#undeliverable(effect, reason)),
+      pause: (ms) => pause(services.clock, ms, host.signal),
+      acked: () => this.#dispatched(),
+      failing: (effect, reason, tries) => {
+        if (tries !== 3) return;
+        services.telemetry.warn("outbox.delayed", { key, effect: effect.id, kind: effect.kind, reason });
+      },
+    });
+    this.#stores = { services, served, holder: this.#holder, dispatcher: this.#dispatcher };
+    this.#children = new CellChildren({
+      services,
+      host,
+      served,
+      key,
+      record,
+      whenJournaled: (rev) => this.#dispatcher.whenJournaled(rev),
+      mark: (childId, attempt) => new Promise((stored) => this.#enqueue({ kind: "mark", childId, attempt, stored })),
+      fromHost: (childKey, event) => this.#enqueue(hostItem(childKey, event, record())),
+      settleAmbiguous: (childId, entry) => {
+        const current = record();
+        if (current !== undefined) this.#enqueue(ambiguousItem(current, childId, entry));
+      },
+    });
+  }
+
+  /** Hands in a message of the partition's stream. Never blocks. */
+  deliver(message: InboxMessage): void {
+    this.#mailbox.offer(message);
+    this.#wake();
+  }
+
+  fireTimer(timer: string, gen: string): void {
+    this.#enqueue({ kind: "timer", timer, gen });
+  }
+
+  /** Loads and rehydrates the actor; resolves when that is done (or found impossible). */
+  rehydrate(): Promise<void> {
+    return new Promise((done) => this.#enqueue({ kind: "rehydrate", done }));
+  }
+
+  /** Something that held up a job may have changed. */
+  recheckJobs(): void {
+    if (this.#holder.record !== undefined) this.#enqueue({ kind: "ensureJobs" });
+  }
+
+  /** Resolves when the loop stands still; used before the partition is given away. */
+  settle(): Promise<void> {
+    return this.#loop;
+  }
+
+  get hasCopy(): boolean {
+    return this.#holder.record !== undefined;
+  }
+
+  canLeaveMemory(nowMs: number): boolean {
+    if (this.#isRunning || !this.#mailbox.isEmpty || this.#dispatcher.size > 0 || this.#children.isBusy) return false;
+    if (nowMs - this.#idleSinceMs < this.#services.settings.passivateMs) return false;
+    return this.#holder.record === undefined || isAtRest(this.#holder.record);
+  }
+
+  stop(): void {
+    this.#dispatcher.stop();
+    this.#children.stop();
+    this.#cancelClean?.();
+    if (!this.#isRunning) this.#giveUp();
+  }
+
+  /** Nobody may wait for ever for what this node will not do any more. */
+  #giveUp(): void {
+    for (let item = this.#mailbox.next(); item !== undefined; item = this.#mailbox.next()) {
+      if (item.kind === "rehydrate") item.done();
+      else if (item.kind === "mark") item.stored(false);
+    }
+  }
+
+  #enqueue(item: MailboxItem): void {
+    this.#mailbox.push(item);
+    if (this.#host.signal.aborted && !this.#isRunning) this.#giveUp();
+    else this.#wake();
+  }
+
+  #wake(): void {
+    if (this.#isRunning || this.#host.signal.aborted) return;
+    this.#isRunning = true;
+    this.#cancelClean?.();
+    this.#loop = this.#run();
+  }
+
+  async #run(): Promise<void> {
+    for (let backoffMs = 10; !this.#host.signal.aborted;) {
+      if (this.#holder.isOverfull(this.#dispatcher)) break; // F26; `#dispatched` wakes it
+      const item = this.#mailbox.next();
+      if (item === undefined) {
+        if (this.#mailbox.hasOverflow && (await this.#mailbox.refill())) continue;
+        break;
+      }
+      try {
+        const done = await this.#process(item);
+        if (done) {
+          backoffMs = 10;
+          continue;
+        }
+      } catch (error) {
+        const fault = toPlainFault(error, "HF-2001");
+        this.#services.telemetry.error("actor.failed", { key: this.key, code: fault.code, reason: fault.message });
+      }
+      this.#forget(); // A2
+      this.#mailbox.putBack(item);
+      await pause(this.#services.clock, backoffMs, this.#host.signal).catch(() => undefined);
+      backoffMs = Math.min(2000, backoffMs * 2);
+    }
+    this.#isRunning = false;
+    if (this.#host.signal.aborted) this.#giveUp();
+    this.#idleSinceMs = this.#services.clock.monotonicMs();
+    if (!this.#mailbox.isEmpty && !this.#holder.isOverfull(this.#dispatcher)) this.#wake();
+    else this.#scheduleClean();
+  }
+
+  /** @returns false when the item must be tried again on a fresh copy */
+  async #process(item: MailboxItem): Promise<boolean> {
+    if (this.#holder.record === undefined && !(await this.#load())) return this.#withoutRecord(item);
+    switch (item.kind) {
+      case "message":
+        return this.#take(item.message, item.isReoffered);
+      case "timer":
+        return (await this.#apply({ kind: "timer", timer: item.timer, gen: item.gen })) === true;
+      case "host":
+        return (
+          (await this.#apply({
+            kind: "event",
+            id: `${item.childKey}:said`,
+            event: item.event,
+            fromHost: item.childKey,
+            external: false,
+          })) === true
+        );
+      case "settled":
+        return (await this.#apply(item.step)) === true;
+      case "mark":
+        return this.#mark(item);
+      case "ensureJobs":
+        if (this.#mailbox.hasOverflow) this.#host.recheckLater(this.key);
+        else this.#children.ensureJobs();
+        return true;
+      case "rehydrate":
+        item.done();
+        return true;
+      case "clean":
+        return !this.#mailbox.isEmpty || clearOutbox(this.#stores);
+    }
+  }
+
+  /** @returns false when there is nothing here to step: absent, unreadable, or no longer ours */
+  async #load(): Promise<boolean> {
+    if ((await this.#holder.load()) !== "loaded" || !(await fitToMachine(this.#stores))) return false;
+    const current = this.#holder.record;
+    if (current === undefined) return false;
+    this.#host.count("restored");
+    if (current.outbox.length > 0) this.#host.count("resent");
+    this.#dispatcher.add(current.outbox);
+    this.#children.apply(localEffectsOf(current).filter((effect) => effect.kind !== "startJob"));
+    this.#mailbox.push({ kind: "ensureJobs" }); // behind the messages that wait: one of them may be an outcome (K3)
+    if (this.#host.hasParked(this.key)) await this.#reoffer();
+    return true;
+  }
+
+  /** What happens to an item whose actor has no readable record here. */
+  async #withoutRecord(item: MailboxItem): Promise<boolean> {
+    if (this.#host.signal.aborted) return true;
+    if (item.kind === "rehydrate") item.done();
+    if (item.kind === "mark") item.stored(false);
+    if (item.kind !== "message") return true;
+    const { message } = item;
+    if (this.#holder.unreadable !== undefined) return this.#mail.park(message, this.#holder.unreadable); // A4
+    const read = this.#mail.read(message);
+    if (read === undefined) return this.#mail.park(message, "unreadable message");
+    if (read.step.kind === "start") return this.#take(message, item.isReoffered);
+    const isInside = message.principal === undefined && read.step.kind === "event";
+    if (isInside) return this.#mail.park(message, "its start has not arrived"); // F17
+    return this.#mail.refuse(message, read, outcomeOfDrop("not-started", undefined));
+  }
+
+  async #take(message: InboxMessage, isReoffered: boolean): Promise<boolean> {
+    if (!isReoffered && this.#holder.wasConsidered(message)) {
+      this.#host.considered(message);
+      return true;
+    }
+    const read = this.#mail.read(message);
+    if (read === undefined) return this.#mail.park(message, "unreadable message");
+    if (!isReoffered) this.#holder.consider(message);
+    const refusal = message.principal === undefined ? undefined : refusalOfOutside(this.#served.definition, read);
+    if (refusal !== undefined) return this.#mail.refuse(message, read, refusal);
+    const done = await this.#apply(read.step, (outcome) => this.#mail.reply(read, outcome));
+    if (done === "gap") return this.#mail.park(message, "a message of its sender before it has not arrived");
+    if (done && isReoffered) await this.#mail.trimParked(message.seq);
+    else if (done) this.#host.considered(message); // A3
+    return done;
+  }
+
+  async #apply(message: StepMessage, told?: (outcome: MessageOutcome) => void): Promise<boolean | "gap"> {
+    const before = this.#holder.record;
+    const carried = this.#dispatcher.unacked;
+    const result = step(this.#served.compiled, before, message, this.#holder.env(carried));
+    if (result.kind === "dropped") {
+      if (result.reason === "gap") return "gap";
+      if (result.reason === "already-started" && before?.settled !== undefined) this.#dispatcher.add([before.settled]);
+      this.#host.count(result.reason === "duplicate" ? "duplicates" : "dropped");
+      told?.(outcomeOfDrop(result.reason, before));
+      return true;
+    }
+    if (result.kind === "ignored") {
+      told?.(outcomeOfIgnored(this.#served.definition, message, result.record));
+      return true;
+    }
+    const stored = await this.#commit(result.record, message, told);
+    if (stored !== "stored") return stored === "refused";
+    const record = result.record;
+    this.#dispatcher.add(record.outbox.slice(carried.length));
+    this.#children.apply(result.local);
+    told?.({ kind: "applied", rev: record.rev, status: record.status, value: record.snapshot.value });
+    if (message.kind === "start" && this.#host.hasParked(this.key)) await this.#reoffer();
+    return true;
+  }
+
+  /** `refused`: the macrostep cannot be stored at all; the actor is unharmed and the sender was told. */
+  async #commit(
+    record: ActorRecord,
+    message: StepMessage,
+    told: ((outcome: MessageOutcome) => void) | undefined,
+  ): Promise<"stored" | "failed" | "refused"> {
+    try {
+      return (await this.#holder.commit(record)) ? "stored" : "failed";
+    } catch (error) {
+      if (!(error instanceof RuntimeFault) || (error.code !== "HF-2004" && error.code !== "HF-2001")) throw error;
+      this.#services.telemetry.error("message.unstorable", {
+        key: this.key,
+        cause: message.kind,
+        code: error.code,
+        reason: error.message,
+      });
+      this.#host.count("dropped");
+      told?.({ kind: "refused", code: error.code, reason: error.message });
+      if (message.kind === "event" && message.from !== undefined) await passOverMessage(this.#stores, message);
+      if (message.kind === "settled" && message.event.type.startsWith("xstate.done.")) {
+        this.#enqueue({ kind: "settled", step: { ...message, event: errorEvent(message.childId, error) } });
+      }
+      return "refused";
+    }
+  }
+
+  async #mark(item: Extract<MailboxItem, { kind: "mark" }>): Promise<boolean> {
+    const isStored = await storeMark(this.#stores, item.childId, item.attempt);
+    if (!isStored) this.#forget();
+    item.stored(isStored);
+    return true;
+  }
+
+  #scheduleClean(): void {
+    if (this.#host.signal.aborted || this.#dispatcher.size > 0 || (this.#holder.record?.outbox.length ?? 0) === 0)
+      return;
+    this.#cancelClean?.();
+    this.#cancelClean = this.#services.clock.schedule(this.#services.settings.idleCleanMs, () =>
+      this.#enqueue({ kind: "clean" }),
+    );
+  }
+
+  #dispatched(): void {
+    if (!this.#mailbox.isEmpty) this.#wake();
+    else if (this.#dispatcher.size === 0 && !this.#isRunning) this.#scheduleClean();
+    if (this.#dispatcher.size === 0) void this.#services.crashPoints.reach("after-dispatch", this.key);
+  }
+
+  #forget(): void {
+    this.#holder.forget();
+    this.#children.stop();
+    this.#dispatcher.reset();
+  }
+
+  async #reoffer(): Promise<void> {
+    for (const message of await this.#mail.takeParked())
+      this.#mailbox.push({ kind: "message", message, isReoffered: true });
+  }
+
+  async #undeliverable(effect: Effect, reason: string): Promise<void> {
+    this.#services.telemetry.error("outbox.undeliverable", {
+      key: this.key,
+      effect: effect.id,
+      kind: effect.kind,
+      reason,
+    });
+    const item = undeliverableItem(this.#holder.record, effect, reason);
+    if (item !== undefined) this.#enqueue(item);
+  }
+}

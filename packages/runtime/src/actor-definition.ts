@@ -1,0 +1,74 @@
+import type { ClosePolicy, CrashPolicy, PlainEvent } from "@holdfast/protocol";
+import type { AnyActorLogic } from "xstate";
+
+/** What a job may know and use while it runs. */
+export interface JobContext {
+  /** Idempotency key: the same for every attempt of this job, never used by another one. */
+  readonly key: string;
+  readonly actorKey: string;
+  readonly genesis: string;
+  /** Revision of the commit that decided the job; its journal entry is stored before the job starts. */
+  readonly rev: number;
+  /** 1 for the first attempt this fleet knows of. Counted durably only for `dedupeKey` and `unsafe`. */
+  readonly attempt: number;
+  readonly node: string;
+  /** Aborts when the job is stopped, or when another node took the actor over. */
+  readonly signal: AbortSignal;
+}
+
+export interface JobDefinition {
+  readonly crashPolicy: CrashPolicy;
+  /** Replaces the promise logic registered in the machine. Its result must be plain data. */
+  readonly run?: (input: unknown, context: JobContext) => Promise<unknown>;
+  /** Jobs of this source that one node runs at the same time; default 32. */
+  readonly concurrency?: number;
+}
+
+export interface PublicEvent {
+  readonly kind: "task" | "conversation" | "wait";
+  readonly name: readonly string[];
+  readonly type: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** The part of a zod schema that is used. */
+export interface Schema {
+  safeParse(value: unknown): { readonly success: boolean; readonly error?: { readonly message: string } | undefined };
+}
+
+/** What became of an outside event that changed nothing. `duplicate`: it was applied before, for its sender a success. */
+export type NoEffect =
+  | { readonly kind: "refused"; readonly code: string; readonly reason: string }
+  | { readonly kind: "duplicate" }
+  | { readonly kind: "noEffect"; readonly reason: string };
+
+export interface ActorIds {
+  readonly key: string;
+  readonly type: string;
+  readonly id: string;
+  readonly parentKey: string | undefined;
+}
+
+/** An ordinary XState v5 machine (or transition logic) and what the runtime must know besides. */
+export interface ActorDefinition {
+  readonly type: string;
+  /** Node pool whose nodes can serve this type; default `d`. */
+  readonly pool?: string;
+  readonly machine: AnyActorLogic;
+  /** Sources in the machine that are actors with a record of their own. */
+  readonly childActors?: Readonly<Record<string, { readonly type: string; readonly closePolicy?: ClosePolicy }>>;
+  readonly jobs?: Readonly<Record<string, JobDefinition>>;
+  /** What it may be started with from outside; anything when absent. Structurally a zod schema. */
+  readonly input?: Schema;
+  /** What may be sent to it from outside (`principal` included); anything when absent. */
+  readonly outsideEvent?: Schema;
+  /** Why an outside event changed nothing, for its sender. */
+  readonly noEffect?: (event: PlainEvent, context: unknown, value: unknown) => NoEffect;
+  /** Fields for lists and filters, stored in the clear: no content of messages. */
+  readonly listFields?: (context: unknown, value: unknown) => Readonly<Record<string, string | number | boolean>>;
+  /** Turns an emitted event into a public one; undefined keeps it private. */
+  readonly publicEvent?: (emitted: PlainEvent, ids: ActorIds) => PublicEvent | undefined;
+}
+
+/** Declares an actor type. Exists for inference and for a place where the documentation hangs. */
+export const defineActor = (definition: ActorDefinition): ActorDefinition => definition;

@@ -1,0 +1,202 @@
+import { startVolatileHost, type LocalEffect, type VolatileHost } from "@holdfast/durable";
+import { RuntimeFault, type ActorRecord, type ChildEntry, type PlainEvent } from "@holdfast/protocol";
+import type { AnyActorLogic } from "xstate";
+import type { CellHost, NodeServices, ServedType } from "./cell-host.ts";
+import type { JobRequest } from "./job-table.ts";
+
+export interface CellChildrenOptions {
+  readonly services: NodeServices;
+  readonly host: CellHost;
+  readonly served: ServedType;
+  readonly key: string;
+  /** The record as last committed. */
+  readonly record: () => ActorRecord | undefined;
+  readonly whenJournaled: (rev: number) => Promise<void>;
+  /** Asks the cell to store the mark of an attempt. @returns false when it could not be stored */
+  readonly mark: (childId: string, attempt: number) => Promise<boolean>;
+  readonly fromHost: (childKey: string, event: PlainEvent) => void;
+  /** Settles a job whose outcome nobody can know. */
+  readonly settleAmbiguous: (childId: string, entry: ChildEntry) => void;
+}
+
+/**
+ * Jobs and volatile hosts of one actor on this node.
+ *
+ * Owns: which of the record's active jobs were handed to the job table. Does not own: the table, the record.
+ *   K1 a job starts only after the journal entry of its commit is stored (F26)
+ *   K2 `dedupeKey` and `unsafe` attempts start only after their mark is stored; a marked `unsafe` attempt of another runner never runs again (F21)
+ *   K3 a recovered job starts only once the mailbox was read up to the claim: its outcome may already lie there
+ */
+export class CellChildren {
+  readonly #options: CellChildrenOptions;
+  readonly #starting = new Set<string>();
+  readonly #hosts = new Map<string, VolatileHost>();
+
+  constructor(options: CellChildrenOptions) {
+    this.#options = options;
+  }
+
+  get isBusy(): boolean {
+    return this.#starting.size > 0 || this.#hosts.size > 0;
+  }
+
+  /** Carries out what a committed macrostep decided for this process. */
+  apply(effects: readonly LocalEffect[]): void {
+    const { host, key, services } = this.#options;
+    for (const effect of effects) {
+      switch (effect.kind) {
+        case "schedule":
+          host.timers.arm({ key, timer: effect.timer, gen: effect.gen, dueAtMs: effect.dueAtMs });
+          break;
+        case "cancel":
+          host.timers.cancel(key, effect.timer);
+          break;
+        case "startJob":
+          this.#start(effect.childId, false);
+          break;
+        case "stopJob":
+          services.jobs.stop(effect.childKey, "stopped by its actor");
+          break;
+        case "startHost":
+          this.#startHost(effect.childId, effect.childKey, effect.src, effect.input);
+          break;
+        case "stopHost":
+          this.#hosts.get(effect.childKey)?.stop();
+          this.#hosts.delete(effect.childKey);
+          break;
+        case "tellHost":
+          this.#hosts.get(effect.childKey)?.send(effect.event);
+          break;
+      }
+    }
+  }
+
+  /** Starts every active job of the record that runs nowhere. Called after rehydration, and again while something held it up. */
+  ensureJobs(): void {
+    const record = this.#options.record();
+    if (record === undefined || !this.#options.host.isCaughtUp) return; // K3
+    for (const [childId, entry] of Object.entries(record.snapshot.children)) {
+      if (entry.kind === "job" && entry.status === "active") this.#start(childId, true);
+    }
+  }
+
+  /** Volatile hosts end with the copy in memory; jobs go on, their outcome comes through the inbox. */
+  stop(): void {
+    for (const hosted of this.#hosts.values()) hosted.stop();
+    this.#hosts.clear();
+  }
+
+  #entry(childId: string): ChildEntry | undefined {
+    const entry = this.#options.record()?.snapshot.children[childId];
+    return entry?.kind === "job" && entry.status === "active" ? entry : undefined;
+  }
+
+  #start(childId: string, isRecovered: boolean): void {
+    const { host, services, served, key } = this.#options;
+    const entry = this.#entry(childId);
+    const record = this.#options.record();
+    if (entry === undefined || record === undefined || this.#starting.has(entry.key)) return;
+    if (services.jobs.has(entry.key)) {
+      if (isRecovered) host.count("adopted");
+      return;
+    }
+    const policy = served.definition.jobs?.[entry.src]?.crashPolicy ?? "idempotent";
+    if (isRecovered) {
+      if (host.isRunElsewhere(entry.key, entry.runner)) {
+        host.report(key, {
+          kind: "custody",
+          why: `job ${childId} still runs on the node that gave the partition away`,
+        });
+        host.recheckLater(key);
+        return;
+      }
+      if (policy === "unsafe" && entry.attempt !== undefined) {
+        host.report(key, {
+          kind: "ambiguous",
+          why: `job ${childId} may have run: attempt ${entry.attempt} was started and its runner is gone`,
+        });
+        this.#options.settleAmbiguous(childId, entry); // K2
+        return;
+      }
+      host.count("reissued");
+    }
+    this.#starting.add(entry.key);
+    void this.#launch(childId, entry, record, policy !== "idempotent").finally(() => this.#starting.delete(entry.key));
+  }
+
+  async #launch(childId: string, entry: ChildEntry, record: ActorRecord, needsMark: boolean): Promise<void> {
+    const { host, services, served, key } = this.#options;
+    await this.#options.whenJournaled(record.rev); // K1
+    if (host.signal.aborted || this.#entry(childId)?.key !== entry.key) return;
+    if (!host.mayStartEffects()) {
+      host.recheckLater(key);
+      return;
+    }
+    const attempt = (entry.attempt ?? 0) + 1;
+    if (needsMark && !(await this.#options.mark(childId, attempt))) return; // K2
+    const child = served.compiled.children.get(entry.src);
+    const definition = served.definition.jobs?.[entry.src];
+    const request: JobRequest = {
+      key: entry.key,
+      childId,
+      src: entry.src,
+      input: entry.input,
+      actorKey: key,
+      genesis: record.genesis,
+      rev: record.rev,
+      attempt,
+      partition: host.partition,
+      definition,
+      runLogic: (signal) => runLogic(child?.logic, childId, entry, signal),
+      mayStart: () => !host.signal.aborted && host.mayStartEffects() && this.#entry(childId)?.key === entry.key,
+      declined: () => host.recheckLater(key),
+    };
+    services.jobs.start(request);
+  }
+
+  #startHost(childId: string, childKey: string, src: string, input: unknown): void {
+    const { served, fromHost } = this.#options;
+    const logic = served.compiled.children.get(src)?.logic;
+    if (logic === undefined || this.#hosts.has(childKey)) return;
+    this.#hosts.set(
+      childKey,
+      startVolatileHost(logic, {
+        id: childId,
+        src,
+        input,
+        sync: this.#options.record()?.snapshot.children[childId]?.sync ?? false,
+        deliver: (event) => fromHost(childKey, event),
+      }),
+    );
+  }
+}
+
+/** Runs promise logic of the machine itself as a job. */
+function runLogic(
+  logic: AnyActorLogic | undefined,
+  childId: string,
+  entry: ChildEntry,
+  signal: AbortSignal,
+): Promise<unknown> {
+  if (logic === undefined) {
+    return Promise.reject(
+      new RuntimeFault(
+        "HF-3003",
+        `Job ${entry.src}: this build registers no implementation. Deploy a build that does, or add it to the definition's jobs.`,
+      ),
+    );
+  }
+  return new Promise((resolve, reject) => {
+    const hosted = startVolatileHost(logic, {
+      id: childId,
+      src: entry.src,
+      input: entry.input,
+      sync: false,
+      deliver: (event) => {
+        if (event.type === `xstate.done.actor.${childId}`) resolve(event["output"]);
+        else if (event.type === `xstate.error.actor.${childId}`) reject(event["error"]);
+      },
+    });
+    signal.addEventListener("abort", () => hosted.stop(), { once: true });
+  });
+}

@@ -1,0 +1,88 @@
+import type { Codec } from "@holdfast/codec";
+import type { CompiledMachine } from "@holdfast/durable";
+import type { PartitionScheme } from "@holdfast/protocol";
+import type { ActorDefinition } from "./actor-definition.ts";
+import type { BrokerTime } from "./broker-time.ts";
+import type { JobTable } from "./job-table.ts";
+import type {
+  CrashPoints,
+  Clock,
+  InboxMessage,
+  Journal,
+  MessageLog,
+  Random,
+  RecordStore,
+  Telemetry,
+} from "./ports/index.ts";
+import type { RuntimeSettings } from "./settings.ts";
+import type { TimerQueue } from "./timer-queue.ts";
+
+/** An actor type as this node serves it. */
+export interface ServedType {
+  readonly definition: ActorDefinition;
+  readonly compiled: CompiledMachine;
+}
+
+/** What every cell of a node shares. */
+export interface NodeServices {
+  readonly node: string;
+  readonly incarnation: string;
+  readonly scheme: PartitionScheme;
+  readonly types: ReadonlyMap<string, ServedType>;
+  readonly codec: Codec;
+  readonly records: RecordStore;
+  readonly log: MessageLog;
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly time: BrokerTime;
+  readonly jobs: JobTable;
+  readonly crashPoints: CrashPoints;
+  readonly telemetry: Telemetry;
+  readonly settings: RuntimeSettings;
+}
+
+/** What a cell needs of the partition it lives in. */
+export interface CellHost {
+  readonly partition: string;
+  readonly epoch: number;
+  readonly generation: string;
+  readonly timers: TimerQueue;
+  readonly signal: AbortSignal;
+  /** Mailbox was read up to the claim: timers and recovered jobs may run (F23). */
+  readonly isCaughtUp: boolean;
+  /** The lease is proven fresh now; checked at the point of use (F36). */
+  mayStartEffects(): boolean;
+  /** Another node's live process still runs this job (F22), or a marked attempt's runner is not proven gone. */
+  isRunElsewhere(jobKey: string, runner: string | undefined): boolean;
+  considered(message: InboxMessage): void;
+  /** Something held up a job of this actor: ask it again after the next heartbeat. */
+  recheckLater(key: string): void;
+  /** A record with a greater epoch was seen (I6). */
+  fenced(epoch: number): void;
+  /** Messages for this key lie in the parked stream. */
+  hasParked(key: string): boolean;
+  parked(key: string): void;
+  unparked(key: string): void;
+  /** For `stuck` lists and counters. */
+  report(key: string, state: CellReport | undefined): void;
+  count(counter: CellCounter): void;
+}
+
+export interface CellReport {
+  readonly kind: "parked" | "quarantined" | "gap" | "backpressure" | "custody" | "ambiguous" | "orphan-messages";
+  readonly why: string;
+}
+
+export type CellCounter =
+  | "committed"
+  | "dropped"
+  | "duplicates"
+  | "stale"
+  | "unknown"
+  | "restored"
+  | "resent"
+  | "reissued"
+  | "adopted"
+  | "parked"
+  | "quarantined";

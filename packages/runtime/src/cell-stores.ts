@@ -1,0 +1,75 @@
+import { fits, passOver, reconcile, type StepMessage } from "@holdfast/durable";
+import type { ActorRecord } from "@holdfast/protocol";
+import type { NodeServices, ServedType } from "./cell-host.ts";
+import type { OutboxDispatcher } from "./outbox-dispatcher.ts";
+import type { RecordHolder } from "./record-holder.ts";
+
+/** What a commit of one actor touches. */
+export interface CellStores {
+  readonly services: NodeServices;
+  readonly served: ServedType;
+  readonly holder: RecordHolder;
+  readonly dispatcher: OutboxDispatcher;
+}
+
+/** Stores that a message was taken although its effect cannot be: the next one of its link would be a gap for ever. */
+export async function passOverMessage(
+  { served, holder, dispatcher }: CellStores,
+  message: Extract<StepMessage, { kind: "event" }>,
+): Promise<void> {
+  const before = holder.record;
+  if (before === undefined) return;
+  const carried = dispatcher.unacked;
+  const result = passOver(served.compiled, before, message, holder.env(carried), "record-too-large");
+  if (result.kind !== "stepped" || !(await holder.commit(result.record))) return;
+  dispatcher.add(result.record.outbox.slice(carried.length));
+}
+
+/**
+ * Stores that attempt n of a job is about to start: a commit without a macrostep, same revision, same outbox.
+ * @returns false when it could not be stored, or the job is no longer wanted
+ */
+export async function storeMark(
+  { services, holder, dispatcher }: CellStores,
+  childId: string,
+  attempt: number,
+): Promise<boolean> {
+  const record = holder.record;
+  const entry = record?.snapshot.children[childId];
+  if (record === undefined || entry === undefined || entry.status !== "active") return false;
+  const marked = { ...entry, attempt, runner: services.incarnation };
+  const children = { ...record.snapshot.children, [childId]: marked };
+  return holder.commit({ ...record, outbox: [...dispatcher.unacked], snapshot: { ...record.snapshot, children } });
+}
+
+/** Clears an acknowledged outbox, so that a sleeper costs nothing at a takeover. @returns false when it could not be stored */
+export async function clearOutbox({ holder, dispatcher }: CellStores): Promise<boolean> {
+  const record = holder.record;
+  if (record === undefined || record.outbox.length === 0 || dispatcher.size > 0) return true;
+  return holder.commit({ ...record, outbox: [] });
+}
+
+/**
+ * Repairs a loaded record for the machine this build has, when another one wrote it.
+ * @returns false when it does not fit (the actor is parked), or the repair could not be stored
+ */
+export async function fitToMachine({ served, holder }: CellStores): Promise<boolean> {
+  const { record } = holder;
+  if (record === undefined) return false;
+  const { compiled } = served;
+  if (record.machine.hash === compiled.stamp.hash) return true;
+  if (!fits(compiled, record)) {
+    holder.park(
+      `its state does not exist in ${compiled.stamp.id}@${compiled.stamp.version} of this build. Deploy the build that wrote it, or a migration.`,
+    );
+    return false;
+  }
+  const repaired = reconcile(compiled, record, holder.env(record.outbox));
+  return repaired.kind !== "stepped" || holder.commit(repaired.record);
+}
+
+/** Nothing of this record runs in this process: only timers, children of their own, or messages can wake it. */
+export function isAtRest(record: ActorRecord): boolean {
+  const children = Object.values(record.snapshot.children);
+  return record.outbox.length === 0 && !children.some((child) => child.kind !== "actor" && child.status === "active");
+}

@@ -1,0 +1,73 @@
+import type { Heartbeat } from "@holdfast/protocol";
+import { expect, test } from "vitest";
+import { FleetView } from "./fleet-view.ts";
+import { silentTelemetry } from "./ports/index.ts";
+
+const heartbeat = (name: string, nonce: string): Heartbeat => ({
+  v: 1,
+  name,
+  incarnation: `${name}:${nonce}`,
+  startedAtMs: 0,
+  pools: ["d"],
+  types: [],
+  formats: [1],
+  machines: {},
+  state: "serving",
+  actors: 0,
+  jobs: 0,
+  custody: [],
+});
+
+function view() {
+  let now = 0;
+  let seq = 0;
+  const clock = { monotonicMs: () => now, wallMs: () => now, schedule: () => () => undefined };
+  const fleet = new FleetView({ clock, telemetry: silentTelemetry, ttlMs: 3000 });
+  const beat = (name: string, nonce = "aaaaaaaa") =>
+    fleet.take({
+      key: `node.${name}`,
+      bytes: new TextEncoder().encode(JSON.stringify(heartbeat(name, nonce))),
+      seq: ++seq,
+      storedAtMs: now,
+    });
+  return { fleet, beat, pass: (ms: number) => (now += ms) };
+}
+
+test("V1: a node is dead after the TTL when our own heartbeats were stored meanwhile", () => {
+  const { fleet, beat, pass } = view();
+  beat("b");
+  for (let i = 0; i < 2; i += 1) {
+    pass(1600);
+    fleet.ownBeatStored();
+  }
+  expect(fleet.isIncarnationAlive("b:aaaaaaaa")).toBe(true); // past the TTL, but two beats are not enough
+  fleet.ownBeatStored();
+  expect(fleet.isIncarnationAlive("b:aaaaaaaa")).toBe(false);
+});
+
+test("V1: an outage of the broker kills nobody, however long (x14)", () => {
+  const { fleet, beat, pass } = view();
+  beat("b");
+  fleet.ownBeatStored();
+  pass(60_000); // nothing is stored, neither theirs nor ours
+  expect(fleet.isIncarnationAlive("b:aaaaaaaa")).toBe(true);
+  fleet.ownBeatStored(); // the broker is back: two of ours before theirs arrives
+  beat("b");
+  fleet.ownBeatStored();
+  expect(fleet.isIncarnationAlive("b:aaaaaaaa")).toBe(true);
+});
+
+test("V2: another incarnation of a name is another node (F14)", () => {
+  const { fleet, beat } = view();
+  beat("b", "aaaaaaaa");
+  beat("b", "bbbbbbbb");
+  expect(fleet.isIncarnationAlive("b:aaaaaaaa")).toBe(false);
+  expect(fleet.isIncarnationAlive("b:bbbbbbbb")).toBe(true);
+});
+
+test("a heartbeat that cannot be read changes nothing", () => {
+  const { fleet, beat } = view();
+  beat("b");
+  fleet.take({ key: "node.b", bytes: new TextEncoder().encode("{"), seq: 9, storedAtMs: 0 });
+  expect(fleet.isIncarnationAlive("b:aaaaaaaa")).toBe(true);
+});

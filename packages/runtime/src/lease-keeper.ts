@@ -1,0 +1,123 @@
+import type { Lease } from "@holdfast/protocol";
+import type { SeenLease } from "./fleet-view.ts";
+import type { Clock, FleetRegistry, Random } from "./ports/index.ts";
+import type { BrokerTime } from "./broker-time.ts";
+
+export interface HeldLease {
+  readonly lease: Lease;
+  readonly seq: number;
+}
+
+export interface LeaseKeeperOptions {
+  readonly incarnation: string;
+  readonly fleet: FleetRegistry;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly time: BrokerTime;
+  readonly ttlMs: number;
+}
+
+const encode = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
+
+/**
+ * Writes of leases, and whether this node may act on them.
+ *
+ * Owns: the leases this incarnation holds, the freshness of its own heartbeat. Does not own: which partitions to hold (`planPlacement`).
+ *   L1 a lease is written only to claim, release or advance the cursor; liveness is the holder's heartbeat (F56)
+ *   L2 every claim has a greater epoch than any before it
+ *   L3 effects start only while a heartbeat of ours was sent less than a TTL ago; freshness counts from the sending (F42), and a jump of the
+ *      wall clock against the monotonic one beyond the TTL counts as expiry (F36)
+ */
+export class LeaseKeeper {
+  readonly #options: LeaseKeeperOptions;
+  readonly #held = new Map<string, HeldLease>();
+  #freshFromMonotonicMs: number | undefined;
+  #freshFromWallMs = 0;
+
+  constructor(options: LeaseKeeperOptions) {
+    this.#options = options;
+  }
+
+  get held(): ReadonlyMap<string, HeldLease> {
+    return this.#held;
+  }
+
+  /** A heartbeat that was sent at these times has been stored. */
+  renewed(sentMonotonicMs: number, sentWallMs: number): void {
+    this.#freshFromMonotonicMs = sentMonotonicMs;
+    this.#freshFromWallMs = sentWallMs;
+  }
+
+  /** L3. */
+  get isFresh(): boolean {
+    const { clock, ttlMs } = this.#options;
+    if (this.#freshFromMonotonicMs === undefined) return false;
+    const elapsedMs = clock.monotonicMs() - this.#freshFromMonotonicMs;
+    const wallElapsedMs = clock.wallMs() - this.#freshFromWallMs;
+    return elapsedMs < ttlMs && Math.abs(wallElapsedMs - elapsedMs) < ttlMs;
+  }
+
+  /** @returns the claimed lease, or undefined when another node was faster or nobody knows */
+  async claim(
+    partition: string,
+    seen: SeenLease | undefined,
+    position: { readonly generation: string },
+  ): Promise<HeldLease | undefined> {
+    const former = seen?.lease;
+    const isSameStream = former?.generation === position.generation;
+    return this.#write(partition, seen?.seq ?? 0, {
+      v: 1,
+      partition,
+      epoch: (former?.epoch ?? 0) + 1, // L2
+      state: "held",
+      holder: this.#options.incarnation,
+      generation: position.generation,
+      cursor: isSameStream ? former.cursor : 1,
+      highest: isSameStream ? former.highest : 0,
+      floorMs: Math.max(former?.floorMs ?? 0, this.#options.time.nowMs()),
+      token: this.#options.random.hex(8),
+    });
+  }
+
+  /** @returns false when the lease is no longer ours */
+  async advance(partition: string, cursor: number, highest: number): Promise<boolean> {
+    const held = this.#held.get(partition);
+    if (held === undefined) return false;
+    if (held.lease.cursor === cursor && held.lease.highest === highest) return true;
+    return (await this.#rewrite(partition, held, { ...held.lease, cursor, highest })) !== undefined;
+  }
+
+  async release(partition: string, cursor: number, highest: number): Promise<boolean> {
+    const held = this.#held.get(partition);
+    if (held === undefined) return false;
+    const released = await this.#rewrite(partition, held, { ...held.lease, cursor, highest, state: "released" });
+    this.#held.delete(partition);
+    return released !== undefined;
+  }
+
+  forget(partition: string): void {
+    this.#held.delete(partition);
+  }
+
+  #rewrite(partition: string, held: HeldLease, lease: Lease): Promise<HeldLease | undefined> {
+    const { random, time } = this.#options;
+    return this.#write(partition, held.seq, {
+      ...lease,
+      token: random.hex(8),
+      floorMs: Math.max(lease.floorMs, time.nowMs()),
+    });
+  }
+
+  async #write(partition: string, expectedSeq: number, lease: Lease): Promise<HeldLease | undefined> {
+    const outcome = await this.#options.fleet.compareAndSet(
+      `lease.${partition}`,
+      encode(lease),
+      expectedSeq,
+      lease.token,
+    );
+    if (outcome.kind !== "committed") return undefined;
+    const held = { lease, seq: outcome.seq };
+    this.#held.set(partition, held);
+    return held;
+  }
+}

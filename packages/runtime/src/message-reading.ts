@@ -1,0 +1,149 @@
+import type { Codec } from "@holdfast/codec";
+import type { DropReason, StepMessage } from "@holdfast/durable";
+import type { ActorRecord, Envelope, MessageOutcome, Principal } from "@holdfast/protocol";
+import type { ActorDefinition } from "./actor-definition.ts";
+import type { InboxMessage } from "./ports/index.ts";
+
+const NOBODY: Principal = { kind: "service", id: "unknown", roles: [] };
+
+/** An inbox message, decoded: what `step` gets and who waits for the outcome. */
+export interface ReadMessage {
+  readonly step: StepMessage;
+  readonly envelope: Envelope;
+  readonly replyTo: string | undefined;
+}
+
+/**
+ * Decodes an inbox message. Who sent it is known from its subject: of a message from outside, `from` and `principal` in the payload mean
+ * nothing, and only kinds that an outsider may send are read (F35).
+ * @throws RuntimeFault HF-1001 or HF-2001 when the bytes are not an envelope
+ */
+export function readMessage(codec: Codec, message: InboxMessage, generation: string): ReadMessage {
+  const envelope = codec.decodeEnvelope(message.bytes);
+  const replyTo = envelope.kind === "start" || envelope.kind === "send" ? envelope.replyTo : undefined;
+  return { step: stepMessageOf(envelope, message, generation), envelope, replyTo };
+}
+
+function stepMessageOf(envelope: Envelope, message: InboxMessage, generation: string): StepMessage {
+  const outside = message.principal;
+  switch (envelope.kind) {
+    case "start":
+      return {
+        kind: "start",
+        id: message.messageId,
+        key: message.key,
+        genesis: `${generation}:${message.seq}`,
+        ...(outside === undefined && envelope.parent !== undefined && { parent: envelope.parent }),
+        input: envelope.input,
+        principal: outside ?? envelope.principal ?? NOBODY,
+        generation,
+      };
+    case "send":
+      if (outside !== undefined) {
+        return {
+          kind: "event",
+          id: message.messageId,
+          event: { ...envelope.event, principal: outside },
+          principal: outside,
+          ...(envelope.toGenesis !== undefined && { toGenesis: envelope.toGenesis }),
+          external: true,
+        };
+      }
+      return {
+        kind: "event",
+        id: envelope.id,
+        event: envelope.event,
+        ...(envelope.from !== undefined && { from: envelope.from }),
+        ...(envelope.toGenesis !== undefined && { toGenesis: envelope.toGenesis }),
+        external: false,
+      };
+    case "settled":
+      return outside === undefined
+        ? {
+            kind: "settled",
+            id: envelope.id,
+            childId: envelope.childId,
+            childKey: envelope.childKey,
+            event: envelope.event,
+            toGenesis: envelope.toGenesis,
+          }
+        : reserved(message, envelope.event.type);
+    case "stop":
+      return outside === undefined ? { kind: "stop", id: envelope.id } : reserved(message, "stop");
+  }
+}
+
+/** What an outsider may not send becomes an event that `step` refuses and counts. */
+function reserved(message: InboxMessage, type: string): StepMessage {
+  return { kind: "event", id: message.messageId, event: { type: `xstate.outside.${type}` }, external: true };
+}
+
+/** Checks what an outsider sent against what the actor type accepts. @returns the refusal, or undefined when it fits */
+export function refusalOfOutside(definition: ActorDefinition, read: ReadMessage): MessageOutcome | undefined {
+  const { step, envelope } = read;
+  const checked =
+    step.kind === "start"
+      ? definition.input?.safeParse(envelope.kind === "start" ? envelope.input : undefined)
+      : step.kind === "event" && !step.event.type.startsWith("xstate.")
+        ? definition.outsideEvent?.safeParse(step.event)
+        : undefined;
+  if (checked === undefined || checked.success) return undefined;
+  const what = step.kind === "event" ? `event ${step.event.type}` : "input";
+  return {
+    kind: "refused",
+    code: "HF-1001",
+    reason: `The ${what} does not fit ${definition.type}: ${checked.error?.message ?? "not valid"}`,
+  };
+}
+
+/** What the sender of an event that changed nothing is told. */
+export function outcomeOfIgnored(
+  definition: ActorDefinition,
+  message: StepMessage,
+  record: ActorRecord,
+): MessageOutcome {
+  const told = { rev: record.rev, status: record.status, value: record.snapshot.value };
+  const why =
+    message.kind === "event"
+      ? definition.noEffect?.(message.event, record.snapshot.context, record.snapshot.value)
+      : undefined;
+  if (why?.kind === "refused") return { kind: "refused", code: why.code, reason: why.reason, status: record.status };
+  return { kind: "ignored", ...told };
+}
+
+/** What the sender of a dropped message is told. */
+export function outcomeOfDrop(reason: DropReason, record: ActorRecord | undefined): MessageOutcome {
+  const status = record?.status ?? "absent";
+  switch (reason) {
+    case "duplicate":
+    case "already-started":
+      return { kind: "ignored", rev: record?.rev ?? 0, status, value: record?.snapshot.value };
+    case "terminal":
+      return {
+        kind: "refused",
+        code: "HF-3009",
+        reason: `The actor has ended with status ${status}. Start a new one.`,
+        status,
+      };
+    case "not-started":
+      return { kind: "refused", code: "HF-3001", reason: "No actor has this key. Check the id, or start it first." };
+    case "reserved-event":
+      return {
+        kind: "refused",
+        code: "HF-1004",
+        reason: "Event types that start with xstate. belong to the runtime. Use your own name.",
+      };
+    case "record-too-large":
+      return {
+        kind: "refused",
+        code: "HF-2004",
+        reason: "The message would make the record larger than its hard limit. Send less, or by reference.",
+      };
+    case "stale-timer":
+    case "stale-child":
+    case "gap":
+    case "other-incarnation":
+    case "too-many-links":
+      return { kind: "refused", code: "HF-3011", reason: `The message was not applied: ${reason}.`, status };
+  }
+}

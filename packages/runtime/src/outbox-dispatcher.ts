@@ -1,0 +1,161 @@
+import type { Effect } from "@holdfast/protocol";
+import type { PublishOutcome } from "./ports/index.ts";
+
+/** Sends one lane's next entry (or several journal entries at once). `dropped`: never to be sent, the caller has seen to it. */
+export type SendEffects = (effects: readonly Effect[]) => Promise<PublishOutcome | { readonly kind: "dropped" }>;
+
+export interface OutboxDispatcherOptions {
+  readonly send: SendEffects;
+  /** @returns a promise that resolves after the delay, or rejects when the dispatcher was stopped */
+  readonly pause: (ms: number) => Promise<void>;
+  readonly acked: () => void;
+  readonly failing: (effect: Effect, reason: string, tries: number) => void;
+}
+
+interface Entry {
+  readonly effect: Effect;
+  readonly lane: string;
+}
+
+const MAX_JOURNAL_BATCH = 32;
+
+/**
+ * Sends the outbox of one actor.
+ *
+ * Owns: which entries are unacknowledged, and their order. Does not own: the record (the next commit stores `unacked`).
+ *   O1 per target one entry in flight, in order, cleared as a prefix (F3)
+ *   O2 `start` entries are acknowledged before any other entry of their commit or of later ones leaves (F17)
+ *   O3 an entry stays until it is acknowledged; the next commit carries it (F4)
+ *   O4 waiting journal entries share one message
+ */
+export class OutboxDispatcher {
+  readonly #options: OutboxDispatcherOptions;
+  #entries: Entry[] = [];
+  readonly #busyLanes = new Set<string>();
+  #stopped = false;
+  #life = 0;
+  #waiters: { readonly rev: number; readonly resolve: () => void }[] = [];
+
+  constructor(options: OutboxDispatcherOptions) {
+    this.#options = options;
+  }
+
+  /** What the next commit must carry, oldest first (O3). */
+  get unacked(): readonly Effect[] {
+    return this.#entries.length === 0 ? NONE : this.#entries.map((entry) => entry.effect);
+  }
+
+  get size(): number {
+    return this.#entries.length;
+  }
+
+  /** Takes the new effects of a commit, or the whole outbox of a loaded record. */
+  add(effects: readonly Effect[]): void {
+    for (const effect of effects) this.#entries.push({ effect, lane: laneOf(effect) });
+    this.#pump();
+  }
+
+  /** Everything decided up to `rev` is in the journal; jobs of that commit may start. */
+  whenJournaled(rev: number): Promise<void> {
+    if (!this.#hasJournalUpTo(rev)) return Promise.resolve();
+    return new Promise((resolve) => this.#waiters.push({ rev, resolve }));
+  }
+
+  /** Forgets everything: the copy in memory was dropped. What is on its way is on its way; its receivers dedupe. */
+  reset(): void {
+    this.#life += 1;
+    this.#entries = [];
+    this.#busyLanes.clear();
+    for (const waiter of this.#waiters.splice(0)) waiter.resolve();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.reset();
+  }
+
+  #hasJournalUpTo(rev: number): boolean {
+    return this.#entries.some(({ effect }) => effect.kind === "journal" && effect.rev <= rev);
+  }
+
+  #pump(): void {
+    if (this.#stopped) return;
+    let startsPending = false;
+    const seenLanes = new Set<string>();
+    for (const entry of this.#entries) {
+      const isStart = entry.effect.kind === "start";
+      if (startsPending && !isStart) return; // O2
+      if (isStart) startsPending = true;
+      if (seenLanes.has(entry.lane)) continue; // O1: not the first of its lane
+      seenLanes.add(entry.lane);
+      if (!this.#busyLanes.has(entry.lane)) void this.#run(entry);
+    }
+  }
+
+  async #run(first: Entry): Promise<void> {
+    const batch = this.#batchFrom(first);
+    this.#busyLanes.add(first.lane);
+    const effects = batch.map((entry) => entry.effect);
+    const life = this.#life;
+    for (let tries = 1; !this.#stopped; tries += 1) {
+      const outcome = await this.#options.send(effects);
+      if (this.#life !== life) return;
+      if (outcome.kind === "accepted" || outcome.kind === "dropped") {
+        this.#ack(batch);
+        return;
+      }
+      this.#options.failing(first.effect, outcome.reason, tries);
+      try {
+        await this.#options.pause(Math.min(2000, 25 * 2 ** Math.min(tries, 7)));
+      } catch {
+        return; // stopped while waiting; the record still has the entry
+      }
+    }
+  }
+
+  /** O4; a journal batch never reaches over an entry that must go first. */
+  #batchFrom(first: Entry): readonly Entry[] {
+    if (first.effect.kind !== "journal") return [first];
+    const batch: Entry[] = [];
+    for (const entry of this.#entries) {
+      if (entry.effect.kind === "start") break;
+      if (entry.effect.kind === "journal") batch.push(entry);
+      if (batch.length === MAX_JOURNAL_BATCH) break;
+    }
+    return batch.length === 0 ? [first] : batch;
+  }
+
+  #ack(batch: readonly Entry[]): void {
+    const first = batch[0];
+    if (first === undefined) return;
+    this.#busyLanes.delete(first.lane);
+    const done = new Set(batch);
+    this.#entries = this.#entries.filter((entry) => !done.has(entry));
+    this.#waiters = this.#waiters.filter((waiter) => {
+      if (this.#hasJournalUpTo(waiter.rev)) return true;
+      waiter.resolve();
+      return false;
+    });
+    this.#pump();
+    this.#options.acked();
+  }
+}
+
+const NONE: readonly Effect[] = [];
+
+function laneOf(effect: Effect): string {
+  switch (effect.kind) {
+    case "start":
+    case "send":
+    case "settled":
+    case "stop":
+      return effect.to;
+    case "journal":
+      return "#journal";
+    case "emit":
+      return "#emit";
+    case "action":
+    case "log":
+      return "#local";
+  }
+}

@@ -1,0 +1,223 @@
+import type { InboxMessage, InboxSubscription } from "./ports/index.ts";
+import { parseActorKey } from "@holdfast/protocol";
+import { ActorCell } from "./actor-cell.ts";
+import type { CellCounter, CellHost, CellReport, NodeServices } from "./cell-host.ts";
+import { Cursor } from "./cursor.ts";
+import { TimerQueue, type ArmedTimer } from "./timer-queue.ts";
+
+export interface PartitionOwnerOptions {
+  readonly partition: string;
+  readonly epoch: number;
+  readonly generation: string;
+  readonly from: number;
+  readonly services: NodeServices;
+  readonly mayStartEffects: () => boolean;
+  readonly isRunElsewhere: (jobKey: string, runner: string | undefined) => boolean;
+  readonly fenced: (epoch: number) => void;
+}
+
+export type Counters = Record<CellCounter, number>;
+
+/**
+ * One partition this node owns.
+ *
+ * Owns: its mailbox reader, its cells, its timers, its cursor. Does not own: the lease (LeaseKeeper), what is restored (rehydration).
+ *   P1 the cursor never waits for one actor (F10)
+ *   P2 timers fire only after the mailbox was read up to then (F23)
+ *   P3 after `stop` nothing of this partition starts any more; its running jobs go on
+ */
+export class PartitionOwner implements CellHost {
+  readonly partition: string;
+  readonly epoch: number;
+  readonly generation: string;
+  readonly timers: TimerQueue;
+  readonly cursor: Cursor;
+  readonly counters: Counters = {
+    committed: 0,
+    dropped: 0,
+    duplicates: 0,
+    stale: 0,
+    unknown: 0,
+    restored: 0,
+    resent: 0,
+    reissued: 0,
+    adopted: 0,
+    parked: 0,
+    quarantined: 0,
+  };
+  readonly reports = new Map<string, CellReport>();
+  readonly cells = new Map<string, ActorCell>();
+  readonly #options: PartitionOwnerOptions;
+  readonly #services: NodeServices;
+  readonly #stopping = new AbortController();
+  readonly #parkedKeys = new Set<string>();
+  readonly #recheck = new Set<string>();
+  #subscription: InboxSubscription | undefined;
+  #isCaughtUp = false;
+
+  constructor(options: PartitionOwnerOptions) {
+    this.#options = options;
+    this.#services = options.services;
+    this.partition = options.partition;
+    this.epoch = options.epoch;
+    this.generation = options.generation;
+    this.cursor = new Cursor(options.from);
+    const { clock, time } = options.services;
+    this.timers = new TimerQueue(
+      clock,
+      () => time.nowMs(),
+      (due) => void this.#fire(due),
+    );
+  }
+
+  get signal(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
+  get isCaughtUp(): boolean {
+    return this.#isCaughtUp;
+  }
+
+  /** Starts reading the mailbox from the cursor; parked messages of the former owner are remembered for their actors. */
+  async open(): Promise<void> {
+    const { log } = this.#services;
+    const parked = await log.fetch("parked", `${this.partition}.>`, 0, 10_000);
+    for (const message of parked) this.#parkedKeys.add(message.key);
+    this.#subscription = await log.subscribe(this.partition, this.cursor.next, (message) => this.#deliver(message));
+  }
+
+  /** Waits until everything stored before now was handed over, then lets timers and recovered jobs run. */
+  async catchUp(): Promise<void> {
+    await this.#subscription?.readThrough(this.signal);
+    if (this.signal.aborted) return;
+    this.#isCaughtUp = true;
+    this.timers.open();
+    for (const cell of this.cells.values()) cell.recheckJobs();
+  }
+
+  /** Loads an actor and takes up its work. */
+  rehydrate(key: string): Promise<void> {
+    const cell = this.#cell(key);
+    return cell === undefined ? Promise.resolve() : cell.rehydrate();
+  }
+
+  /** After one of our heartbeats was stored. */
+  recheck(): void {
+    if (this.#recheck.size === 0 || !this.#isCaughtUp) return;
+    const keys = [...this.#recheck];
+    this.#recheck.clear();
+    for (const key of keys) this.cells.get(key)?.recheckJobs();
+  }
+
+  /** Drops cells that are at rest; their timers stay armed. */
+  releaseIdle(): void {
+    const now = this.#services.clock.monotonicMs();
+    for (const [key, cell] of this.cells) {
+      if (!cell.canLeaveMemory(now)) continue;
+      cell.stop();
+      this.cells.delete(key);
+    }
+  }
+
+  /** P3. Resolves when every commit in flight has ended. */
+  async stop(): Promise<void> {
+    if (this.signal.aborted) return;
+    this.timers.close();
+    await this.#subscription?.stop();
+    this.#stopping.abort();
+    for (const cell of this.cells.values()) cell.stop();
+    await Promise.all([...this.cells.values()].map((cell) => cell.settle()));
+  }
+
+  mayStartEffects(): boolean {
+    return !this.signal.aborted && this.#options.mayStartEffects();
+  }
+
+  isRunElsewhere(jobKey: string, runner: string | undefined): boolean {
+    return this.#options.isRunElsewhere(jobKey, runner);
+  }
+
+  considered(message: InboxMessage): void {
+    this.cursor.considered(message.seq);
+  }
+
+  recheckLater(key: string): void {
+    this.#recheck.add(key);
+  }
+
+  fenced(epoch: number): void {
+    this.#options.fenced(epoch);
+  }
+
+  hasParked(key: string): boolean {
+    return this.#parkedKeys.has(key);
+  }
+
+  parked(key: string): void {
+    this.#parkedKeys.add(key);
+  }
+
+  unparked(key: string): void {
+    this.#parkedKeys.delete(key);
+    this.reports.delete(key);
+  }
+
+  report(key: string, state: CellReport | undefined): void {
+    if (state === undefined) this.reports.delete(key);
+    else this.reports.set(key, state);
+  }
+
+  count(counter: CellCounter): void {
+    this.counters[counter] += 1;
+  }
+
+  #deliver(message: InboxMessage): void {
+    if (this.signal.aborted) return;
+    this.cursor.delivered(message.seq);
+    const cell = this.#cell(message.key);
+    if (cell === undefined) {
+      void this.#refuseUnknownType(message);
+      return;
+    }
+    cell.deliver(message);
+  }
+
+  #cell(key: string): ActorCell | undefined {
+    const existing = this.cells.get(key);
+    if (existing !== undefined) return existing;
+    const served = this.#services.types.get(parseActorKey(key).type);
+    if (served === undefined) return undefined;
+    const cell = new ActorCell(key, this.#services, this, served);
+    this.cells.set(key, cell);
+    return cell;
+  }
+
+  /** A type this build does not serve: its messages wait, parked, for a node that does. */
+  async #refuseUnknownType(message: InboxMessage): Promise<void> {
+    const { log, telemetry } = this.#services;
+    for (let tries = 0; !this.signal.aborted; tries += 1) {
+      const outcome = await log.publish("parked", message.key, message.bytes, `parked:${message.messageId}`);
+      if (outcome.kind === "accepted") break;
+      await new Promise<void>((resolve) =>
+        this.#services.clock.schedule(Math.min(2000, 50 * 2 ** Math.min(tries, 6)), resolve),
+      );
+    }
+    this.parked(message.key);
+    this.report(message.key, { kind: "parked", why: "no node of this pool serves its type" });
+    this.count("parked");
+    telemetry.error("message.unknown-type", { key: message.key, seq: message.seq });
+    this.considered(message);
+  }
+
+  async #fire(due: readonly ArmedTimer[]): Promise<void> {
+    try {
+      await this.#subscription?.readThrough(this.signal); // P2
+    } catch {
+      if (this.signal.aborted) return;
+      for (const timer of due) this.timers.arm(timer); // the broker is away: try again with the next look
+      return;
+    }
+    if (this.signal.aborted) return;
+    for (const timer of due) this.#cell(timer.key)?.fireTimer(timer.timer, timer.gen);
+  }
+}

@@ -1,0 +1,189 @@
+import { toPlainFault, type Lease } from "@holdfast/protocol";
+import type { NodeServices } from "./cell-host.ts";
+import type { FleetView } from "./fleet-view.ts";
+import type { LeaseKeeper } from "./lease-keeper.ts";
+import { PartitionOwner } from "./partition-owner.ts";
+import type { PlacementPlan } from "./placement.ts";
+import type { FleetRegistry } from "./ports/index.ts";
+import { takeUpPartition } from "./rehydration/claim-partition.ts";
+import { inParallel } from "./rehydration/in-parallel.ts";
+import { sweepPartition } from "./rehydration/sweeper.ts";
+
+export interface PartitionSetOptions {
+  readonly services: NodeServices;
+  readonly fleet: FleetRegistry;
+  readonly leases: LeaseKeeper;
+  readonly view: FleetView;
+}
+
+export interface StuckReport {
+  readonly key: string;
+  readonly kind: string;
+  readonly why: string;
+}
+
+const encode = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
+
+/**
+ * The partitions this node owns, and how they come and go.
+ *
+ * Owns: partition owners by name. Does not own: the plan.
+ */
+export class PartitionSet {
+  readonly owners = new Map<string, PartitionOwner>();
+  readonly #options: PartitionSetOptions;
+  readonly #barriers = new Map<string, number>();
+  readonly #moving = new Set<string>();
+
+  constructor(options: PartitionSetOptions) {
+    this.#options = options;
+  }
+
+  async carryOut(plan: PlacementPlan): Promise<void> {
+    await Promise.all([
+      inParallel(plan.claim, 8, (partition) => this.#claim(partition)),
+      inParallel(plan.want, 4, (partition) => this.#ask(partition)),
+      inParallel(plan.release, 2, (partition) => this.release(partition)),
+    ]);
+  }
+
+  /** A lease was written by somebody. */
+  leaseSeen(partition: string, lease: Lease): void {
+    const owner = this.owners.get(partition);
+    if (owner !== undefined && lease.epoch > owner.epoch) this.#fence(partition, lease.epoch);
+  }
+
+  recheck(): void {
+    for (const owner of this.owners.values()) owner.recheck();
+  }
+
+  reports(): readonly StuckReport[] {
+    const reports: StuckReport[] = [];
+    for (const owner of this.owners.values()) {
+      for (const [key, { kind, why }] of owner.reports) if (reports.length < 200) reports.push({ key, kind, why });
+    }
+    return reports;
+  }
+
+  async sweep(): Promise<void> {
+    for (const [partition, owner] of this.owners) {
+      if (!owner.isCaughtUp) continue;
+      const from = this.#barriers.get(partition) ?? 0;
+      this.#barriers.set(partition, await sweepPartition(this.#options.services, owner, from));
+    }
+  }
+
+  async flushCursors(): Promise<void> {
+    for (const [partition, owner] of this.owners) {
+      if (owner.isCaughtUp) await this.#options.leases.advance(partition, owner.cursor.next, owner.cursor.highest);
+    }
+  }
+
+  /** Gives a partition away. Running jobs stay with this process; the heartbeat that names them is stored first. */
+  async release(partition: string, announce: () => Promise<boolean> = () => Promise.resolve(true)): Promise<void> {
+    const owner = this.owners.get(partition);
+    if (owner === undefined || this.#moving.has(partition)) return;
+    this.#moving.add(partition);
+    try {
+      await owner.stop();
+      this.owners.delete(partition);
+      await announce();
+      await this.#options.services.crashPoints.reach("before-release", partition);
+      await this.#options.leases.release(partition, owner.cursor.next, owner.cursor.highest);
+      this.#options.services.telemetry.info("partition.released", {
+        partition,
+        epoch: owner.epoch,
+        cursor: owner.cursor.next,
+      });
+    } finally {
+      this.#moving.delete(partition);
+    }
+  }
+
+  async releaseAll(announce: () => Promise<boolean>): Promise<void> {
+    await inParallel([...this.owners.keys()], 8, (partition) => this.release(partition, announce));
+  }
+
+  async #claim(partition: string): Promise<void> {
+    if (this.owners.has(partition) || this.#moving.has(partition)) return;
+    const { services, leases, view, fleet } = this.#options;
+    this.#moving.add(partition);
+    try {
+      const seen = view.leases.get(partition);
+      const position = await services.log.position(partition);
+      const held = await leases.claim(partition, seen, position);
+      if (held === undefined) return;
+      await services.crashPoints.reach("after-lease-claim", partition);
+      const lost = held.lease.highest > position.lastSeq;
+      if (lost)
+        services.telemetry.error("broker.lost-data", {
+          partition,
+          had: held.lease.highest,
+          has: position.lastSeq,
+          code: "HF-4006",
+        });
+      services.time.raiseTo(held.lease.floorMs);
+      const owner = new PartitionOwner({
+        partition,
+        epoch: held.lease.epoch,
+        generation: position.generation,
+        from: lost ? 1 : held.lease.cursor,
+        services,
+        mayStartEffects: () => leases.isFresh,
+        isRunElsewhere: (jobKey) => view.inCustody(jobKey, services.incarnation),
+        fenced: (epoch) => this.#fence(partition, epoch),
+      });
+      this.owners.set(partition, owner);
+      const previousHolder = seen?.lease.holder;
+      const silentSinceMs = this.#silentSince(previousHolder);
+      const { report, barrierSeq } = await takeUpPartition(services, {
+        owner,
+        previousHolder,
+        detectMs: silentSinceMs === undefined ? undefined : services.clock.monotonicMs() - silentSinceMs,
+      });
+      this.#barriers.set(partition, barrierSeq);
+      services.telemetry.info("partition.taken", { ...report });
+      await fleet.put(`report.${partition}`, encode(report));
+    } catch (error) {
+      await this.#giveUp(partition, error);
+    } finally {
+      this.#moving.delete(partition);
+    }
+  }
+
+  #silentSince(incarnation: string | undefined): number | undefined {
+    if (incarnation === undefined) return undefined;
+    const node = this.#options.view.nodes.get(incarnation.slice(0, incarnation.lastIndexOf(":")));
+    return node?.heartbeat.incarnation === incarnation ? node.movedAtMs : undefined;
+  }
+
+  /** A takeover that failed half-way is undone, so that it is tried again, here or elsewhere. */
+  async #giveUp(partition: string, error: unknown): Promise<void> {
+    const { services, leases } = this.#options;
+    const owner = this.owners.get(partition);
+    if (owner?.signal.aborted !== true) {
+      services.telemetry.error("partition.take-failed", { partition, reason: toPlainFault(error, "HF-4001").message });
+    }
+    if (owner === undefined) return;
+    await owner.stop();
+    this.owners.delete(partition);
+    await leases.release(partition, owner.cursor.next, owner.cursor.highest);
+  }
+
+  #fence(partition: string, epoch: number): void {
+    const { services, leases } = this.#options;
+    const owner = this.owners.get(partition);
+    if (owner === undefined) return;
+    services.telemetry.warn("partition.fenced", { partition, epoch: owner.epoch, seen: epoch });
+    this.owners.delete(partition);
+    leases.forget(partition);
+    services.jobs.stopPartition(partition, "another node owns the actor");
+    void owner.stop();
+  }
+
+  async #ask(partition: string): Promise<void> {
+    const { fleet, services, view } = this.#options;
+    if (view.wants.get(partition)?.incarnation === services.incarnation) return;
+    await fleet.put(`want.${partition}`, encode({ v: 1, partition, incarnation: services.incarnation }));
+  }
+}

@@ -1,0 +1,23 @@
+import type { ActorKey, LifecycleEvent } from "@holdfast/protocol";
+import type { PublishOutcome } from "./message-log.ts";
+
+export interface JournalLine {
+  readonly seq: number;
+  readonly bytes: Uint8Array;
+}
+
+/** What is told to others: the journal of every actor, public events, volatile progress. */
+export interface Journal {
+  append(key: ActorKey, bytes: Uint8Array, messageId: string): Promise<PublishOutcome>;
+  /** Journal of one actor in stored order. */
+  read(key: ActorKey, signal: AbortSignal): Promise<readonly JournalLine[]>;
+  publishEvent(
+    kind: "task" | "conversation" | "wait",
+    name: readonly string[],
+    event: LifecycleEvent,
+  ): Promise<PublishOutcome>;
+  /** Core message, never stored, may be lost. */
+  publishLive(key: ActorKey, bytes: Uint8Array): void;
+  /** Core message to an inbox subject that a sender waits on. Never stored, may be lost: the sender asks again under its key. */
+  reply(subject: string, bytes: Uint8Array): void;
+}

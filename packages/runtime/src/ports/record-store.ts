@@ -1,0 +1,47 @@
+import type { ActorKey } from "@holdfast/protocol";
+
+/** A stored value and the sequence of its key. */
+export interface StoredValue {
+  readonly bytes: Uint8Array;
+  readonly seq: number;
+}
+
+/**
+ * Outcome of one compare-and-set. `stale`: another writer moved first, nothing was stored.
+ * `unknown`: the port gave up retrying the same bytes; the caller must forget its copy and read again.
+ */
+export type CommitOutcome =
+  | { readonly kind: "committed"; readonly seq: number }
+  | { readonly kind: "stale"; readonly currentSeq: number | undefined }
+  | { readonly kind: "unknown"; readonly reason: string };
+
+export interface CommitRequest {
+  readonly key: ActorKey;
+  readonly bytes: Uint8Array;
+  /** Sequence of the value this one replaces; 0 when the key must not exist. */
+  readonly expectedSeq: number;
+  /** Token of this attempt; `tokenOf(bytes)` of the stored value must equal it for an ambiguous write to count as ours. */
+  readonly token: string;
+  /** Goes into the message header, so that a scan can skip sleepers without reading their bytes. */
+  readonly needsWork: boolean;
+}
+
+export interface ScanEntry {
+  readonly key: string;
+  readonly seq: number;
+  readonly needsWork: boolean;
+}
+
+/** Where actor records live. Reads for decisions go to the leader. */
+export interface RecordStore {
+  /** Latest value of a key. @returns undefined when the key was never written */
+  load(key: ActorKey): Promise<StoredValue | undefined>;
+  /** Retries the same bytes with the same expectation until acknowledged, in conflict, or `signal` aborts (I7). */
+  commit(request: CommitRequest): Promise<CommitOutcome>;
+  /**
+   * Writes the claim barrier of a partition, then hands every record of the partition with `seq >= fromSeq` to `visit`, at its latest value,
+   * until the barrier itself is seen. Headers only.
+   * @returns the sequence of the barrier
+   */
+  scan(partition: string, fromSeq: number, visit: (entry: ScanEntry) => void, signal: AbortSignal): Promise<number>;
+}

@@ -1,0 +1,174 @@
+import { needsWork, type StepEnv } from "@holdfast/durable";
+import {
+  MAX_CARRIED_EFFECTS,
+  RuntimeFault,
+  type ActorRecord,
+  type Effect,
+  type RecordHeader,
+} from "@holdfast/protocol";
+import type { CellHost, NodeServices, ServedType } from "./cell-host.ts";
+import type { OutboxDispatcher } from "./outbox-dispatcher.ts";
+import type { InboxMessage } from "./ports/index.ts";
+
+/**
+ * The decoded record of one actor, and the only place that writes it.
+ *
+ * Owns: record, its sequence, what was considered. Does not own: when to step or to dispatch.
+ *   R1 every attempt carries a fresh token; `stale` and `unknown` end in a fresh read (I7)
+ *   R2 nobody writes over a record with a greater epoch (I6)
+ *   R3 what cannot be read is left as it is (I13)
+ */
+export class RecordHolder {
+  readonly #key: string;
+  readonly #services: NodeServices;
+  readonly #host: CellHost;
+  readonly #served: ServedType;
+  #record: ActorRecord | undefined;
+  #seq = 0;
+  #considered: { generation: string; inbox: number; control: number };
+  #unreadable: string | undefined;
+
+  constructor(key: string, services: NodeServices, host: CellHost, served: ServedType) {
+    this.#key = key;
+    this.#services = services;
+    this.#host = host;
+    this.#served = served;
+    this.#considered = { generation: host.generation, inbox: 0, control: 0 };
+  }
+
+  get record(): ActorRecord | undefined {
+    return this.#record;
+  }
+
+  /** Why the stored record cannot be used here; undefined when it can, or when there is none. */
+  get unreadable(): string | undefined {
+    return this.#unreadable;
+  }
+
+  forget(): void {
+    this.#record = undefined;
+    this.#seq = 0;
+    this.#considered = { generation: this.#host.generation, inbox: 0, control: 0 };
+  }
+
+  /** The record cannot be used by this build: nothing runs from it, nothing overwrites it (R3). */
+  park(why: string): void {
+    this.#markUnreadable(new RuntimeFault("HF-2005", `${this.#key}: ${why}`));
+    this.forget();
+  }
+
+  env(carriedOutbox: readonly Effect[]): StepEnv {
+    return { nowMs: this.#services.time.nowMs(), scheme: this.#services.scheme, carriedOutbox };
+  }
+
+  /** F26: too much of what was decided has not left yet. */
+  isOverfull(dispatcher: OutboxDispatcher): boolean {
+    const isOverfull = dispatcher.size >= MAX_CARRIED_EFFECTS && this.#record !== undefined;
+    if (isOverfull)
+      this.#host.report(this.#key, { kind: "backpressure", why: `${dispatcher.size} effects wait for their streams` });
+    return isOverfull;
+  }
+
+  wasConsidered(message: InboxMessage): boolean {
+    return message.seq <= this.#considered[message.lane];
+  }
+
+  consider(message: InboxMessage): void {
+    this.#considered = { ...this.#considered, [message.lane]: message.seq };
+  }
+
+  async load(): Promise<"loaded" | "absent" | "unreadable" | "fenced"> {
+    const stored = await this.#services.records.load(this.#key);
+    if (stored === undefined) {
+      this.forget();
+      return "absent";
+    }
+    try {
+      const { header, record } = this.#services.codec.decodeRecord(stored.bytes);
+      if (header.epoch > this.#host.epoch) {
+        this.#host.fenced(header.epoch); // R2
+        return "fenced";
+      }
+      this.#check(record);
+      this.#record = record;
+      this.#seq = stored.seq;
+      this.#unreadable = undefined;
+      const isSameStream = record.considered.generation === this.#host.generation;
+      this.#considered = isSameStream ? record.considered : { generation: this.#host.generation, inbox: 0, control: 0 };
+      return "loaded";
+    } catch (error) {
+      if (!(error instanceof RuntimeFault)) throw error;
+      this.#markUnreadable(error); // R3
+      return "unreadable";
+    }
+  }
+
+  /** @returns false when nothing was stored, or nobody knows: the caller forgets its copy. @throws RuntimeFault HF-2001, HF-2004 before anything is written */
+  async commit(record: ActorRecord): Promise<boolean> {
+    const services = this.#services;
+    // `step` made this object for us alone; the copy that its caller keeps for the next step must be the one that was stored.
+    record.considered = this.#considered;
+    const token = services.random.hex(8);
+    const work = needsWork(record);
+    const bytes = services.codec.encodeRecord(record, this.#headerOf(record, token, work));
+    await services.crashPoints.reach(this.#seq === 0 ? "before-create" : "before-commit", this.#key);
+    const outcome = await services.records.commit({
+      key: this.#key,
+      bytes,
+      expectedSeq: this.#seq,
+      token,
+      needsWork: work,
+    });
+    if (outcome.kind !== "committed") {
+      this.#host.count(outcome.kind);
+      services.telemetry.warn("commit.not-stored", { key: this.#key, rev: record.rev, outcome: outcome.kind });
+      return false;
+    }
+    this.#record = record;
+    this.#seq = outcome.seq;
+    this.#host.count("committed");
+    await services.crashPoints.reach("after-commit", this.#key);
+    return true;
+  }
+
+  #check(record: ActorRecord): void {
+    if (record.key !== this.#key) {
+      throw new RuntimeFault(
+        "HF-2002",
+        `Record under ${this.#key} says it is ${record.key}. Restore the right value from the journal.`,
+      );
+    }
+    const known = this.#served.compiled.stamp;
+    if (record.machine.id !== known.id) {
+      throw new RuntimeFault(
+        "HF-2005",
+        `${this.#key}: its record needs machine ${record.machine.id}@${record.machine.version}; this node has ${known.id}@${known.version}. Deploy a build that registers it.`,
+      );
+    }
+  }
+
+  #markUnreadable(fault: RuntimeFault): void {
+    const kind = fault.code === "HF-2002" ? "quarantined" : "parked";
+    this.#unreadable = `${fault.code} ${fault.message}`;
+    this.#host.report(this.#key, { kind, why: this.#unreadable });
+    this.#host.count(kind);
+    this.#services.telemetry.error("record.unreadable", { key: this.#key, code: fault.code, kind });
+  }
+
+  #headerOf(record: ActorRecord, token: string, work: boolean): RecordHeader {
+    return {
+      token,
+      epoch: this.#host.epoch,
+      key: record.key,
+      genesis: record.genesis,
+      rev: record.rev,
+      generation: this.#considered.generation,
+      inboxSeq: this.#considered.inbox,
+      controlSeq: this.#considered.control,
+      status: record.status,
+      needsWork: work,
+      writer: this.#services.incarnation,
+      list: { ...this.#served.definition.listFields?.(record.snapshot.context, record.snapshot.value) },
+    };
+  }
+}

@@ -1,0 +1,37 @@
+import { toPlainFault } from "@holdfast/protocol";
+import type { NodeServices } from "../cell-host.ts";
+import type { PartitionOwner } from "../partition-owner.ts";
+import { inParallel } from "./in-parallel.ts";
+
+/**
+ * The net under rehydration: looks at what changed in a partition since the last look, and takes up every record with work that is not
+ * in memory here (a former owner's late create or commit, F5).
+ * @param fromSeq  sequence of the last barrier seen
+ * @returns the sequence to go on from
+ */
+export async function sweepPartition(services: NodeServices, owner: PartitionOwner, fromSeq: number): Promise<number> {
+  const missing = new Set<string>();
+  try {
+    const barrierSeq = await services.records.scan(
+      owner.partition,
+      fromSeq,
+      (entry) => {
+        if (entry.needsWork && owner.cells.get(entry.key)?.hasCopy !== true) missing.add(entry.key);
+        else missing.delete(entry.key);
+      },
+      owner.signal,
+    );
+    await inParallel([...missing], services.settings.rehydrateConcurrency, (key) => owner.rehydrate(key));
+    if (missing.size > 0) services.telemetry.warn("sweep.found", { partition: owner.partition, actors: missing.size });
+    owner.releaseIdle();
+    return barrierSeq;
+  } catch (error) {
+    if (!owner.signal.aborted) {
+      services.telemetry.warn("sweep.failed", {
+        partition: owner.partition,
+        reason: toPlainFault(error, "HF-4001").message,
+      });
+    }
+    return fromSeq;
+  }
+}

@@ -1,0 +1,314 @@
+import type { Codec } from "@holdfast/codec";
+import { partitionsOf, toPlainFault, type PartitionScheme } from "@holdfast/protocol";
+import type { ActorDefinition } from "./actor-definition.ts";
+import { BrokerTime } from "./broker-time.ts";
+import type { NodeServices } from "./cell-host.ts";
+import { FleetView } from "./fleet-view.ts";
+import { publishOutcome } from "./job-outcome.ts";
+import { JobTable } from "./job-table.ts";
+import { LeaseKeeper } from "./lease-keeper.ts";
+import { Membership } from "./membership.ts";
+import type { PartitionOwner } from "./partition-owner.ts";
+import { PartitionSet } from "./partition-set.ts";
+import { planPlacement } from "./placement.ts";
+import type {
+  Clock,
+  CrashPoints,
+  FleetRegistry,
+  FleetValue,
+  Journal,
+  MessageLog,
+  Random,
+  RecordStore,
+  Telemetry,
+} from "./ports/index.ts";
+import { compileTypes } from "./served-types.ts";
+import { resolveSettings, type RuntimeSettings } from "./settings.ts";
+
+export interface RuntimeNodeOptions {
+  readonly name: string;
+  readonly definitions: readonly ActorDefinition[];
+  readonly pools: readonly string[];
+  readonly scheme: PartitionScheme;
+  readonly codec: Codec;
+  readonly ports: {
+    readonly records: RecordStore;
+    readonly log: MessageLog;
+    readonly journal: Journal;
+    readonly fleet: FleetRegistry;
+  };
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+  readonly crashPoints: CrashPoints;
+  readonly settings?: Partial<RuntimeSettings>;
+}
+
+/**
+ * One agent node: a heartbeat, the partitions it owns, and their actors.
+ *
+ * Owns: the loops. Does not own: connections (they are handed in and closed by the caller).
+ *   N1 claim, then act: nothing of a partition starts before its lease is ours
+ *   N2 a greater epoch ends our part of a partition at once, its jobs included
+ *   N3 a planned leave moves ownership at once and keeps custody of running jobs until they settle or the grace time ends (F22)
+ */
+export class RuntimeNode {
+  readonly name: string;
+  readonly incarnation: string;
+  readonly view: FleetView;
+  readonly settings: RuntimeSettings;
+  readonly #options: RuntimeNodeOptions;
+  readonly #services: NodeServices;
+  readonly #leases: LeaseKeeper;
+  readonly #membership: Membership;
+  readonly #partitions: PartitionSet;
+  readonly #startedAtMs: number;
+  readonly #allPartitions: readonly string[];
+  readonly #stopping = new AbortController();
+  readonly #cancelLoops: (() => void)[] = [];
+  #watch: { stop(): Promise<void> } | undefined;
+  #planning: Promise<void> | undefined;
+  #planAgain = false;
+  #lastReport = "";
+
+  constructor(options: RuntimeNodeOptions) {
+    const { clock, random, telemetry, ports } = options;
+    this.#options = options;
+    this.name = options.name;
+    this.incarnation = `${options.name}:${random.hex(8)}`;
+    this.settings = resolveSettings(options.settings ?? {});
+    this.#startedAtMs = clock.wallMs();
+    this.#allPartitions = options.pools.flatMap((pool) => partitionsOf(options.scheme, pool));
+    const time = new BrokerTime(clock);
+    this.view = new FleetView({ clock, telemetry, ttlMs: this.settings.leaseTtlMs });
+    this.#leases = new LeaseKeeper({
+      incarnation: this.incarnation,
+      fleet: ports.fleet,
+      clock,
+      random,
+      time,
+      ttlMs: this.settings.leaseTtlMs,
+    });
+    const jobs = new JobTable({
+      node: this.name,
+      defaultConcurrency: this.settings.jobConcurrency,
+      publish: (request, outcome) => publishOutcome(this.#services, request, outcome, this.#stopping.signal),
+      reach: (point, key) => options.crashPoints.reach(point, key),
+      changed: () => undefined,
+      monotonicMs: () => clock.monotonicMs(),
+    });
+    this.#services = {
+      node: this.name,
+      incarnation: this.incarnation,
+      scheme: options.scheme,
+      types: compileTypes(options.definitions),
+      codec: options.codec,
+      records: ports.records,
+      log: ports.log,
+      journal: ports.journal,
+      clock,
+      random,
+      time,
+      jobs,
+      crashPoints: options.crashPoints,
+      telemetry,
+      settings: this.settings,
+    };
+    this.#partitions = new PartitionSet({
+      services: this.#services,
+      fleet: ports.fleet,
+      leases: this.#leases,
+      view: this.view,
+    });
+    this.#membership = new Membership({
+      name: this.name,
+      incarnation: this.incarnation,
+      fleet: ports.fleet,
+      clock,
+      time,
+      view: this.view,
+      leases: this.#leases,
+      ttlMs: this.settings.leaseTtlMs,
+      describe: () => this.#describe(),
+    });
+  }
+
+  get partitions(): ReadonlyMap<string, PartitionOwner> {
+    return this.#partitions.owners;
+  }
+
+  get jobs(): JobTable {
+    return this.#services.jobs;
+  }
+
+  /** Joins the fleet. Resolves once the first heartbeat is stored; partitions follow. @throws RuntimeFault HF-3004 */
+  async start(): Promise<void> {
+    await this.#membership.claimName(this.#stopping.signal);
+    this.#watch = await this.#options.ports.fleet.watch((value) => this.#seen(value));
+    this.#membership.state = "serving";
+    while (!(await this.#membership.beat()) && !this.#stopping.signal.aborted)
+      await this.#wait(this.settings.heartbeatMs);
+    this.#options.telemetry.info("node.joined", {
+      node: this.name,
+      incarnation: this.incarnation,
+      types: [...this.#services.types.keys()],
+    });
+    this.#every(this.settings.heartbeatMs, () => this.#tick());
+    this.#every(this.settings.sweepMs, () => this.#partitions.sweep());
+    this.#every(this.settings.cursorFlushMs, () => this.#partitions.flushCursors());
+    this.#plan();
+  }
+
+  /** Leaves as planned (N3). Resolves when everything moved and jobs have settled, or the grace time is over. */
+  async drain(): Promise<void> {
+    const { telemetry, clock } = this.#options;
+    if (this.#membership.state === "left") return;
+    this.#membership.state = "draining";
+    telemetry.info("node.draining", {
+      node: this.name,
+      partitions: this.#partitions.owners.size,
+      jobs: this.jobs.size,
+    });
+    await this.#membership.beat();
+    await this.#partitions.releaseAll(() => this.#membership.beat());
+    const deadlineMs = clock.monotonicMs() + this.settings.drainGraceMs;
+    while (this.jobs.size > 0 && clock.monotonicMs() < deadlineMs && !this.#stopping.signal.aborted)
+      await this.#wait(50);
+    await this.stop();
+  }
+
+  /** Leaves now: running jobs are given up, their partitions released. */
+  async stop(): Promise<void> {
+    if (this.#membership.state === "left") return;
+    for (const cancel of this.#cancelLoops) cancel();
+    for (const key of this.jobs.keys()) this.jobs.stop(key, "the node stops");
+    await this.#partitions.releaseAll(() => Promise.resolve(true));
+    this.#membership.state = "left";
+    await this.#membership.beat();
+    this.#stopping.abort();
+    await this.#watch?.stop();
+    this.#options.telemetry.info("node.left", { node: this.name });
+  }
+
+  #seen(value: FleetValue): void {
+    this.view.take(value);
+    if (value.key.startsWith("lease.")) {
+      const partition = value.key.slice("lease.".length);
+      const seen = this.view.leases.get(partition);
+      if (seen !== undefined) this.#partitions.leaseSeen(partition, seen.lease);
+    }
+    if (!value.key.startsWith("report.") && !value.key.startsWith("stuck.")) this.#plan();
+  }
+
+  async #tick(): Promise<void> {
+    const isStored = await this.#membership.beat();
+    if (isStored) this.#partitions.recheck();
+    this.#plan();
+    await this.#tellStuck();
+  }
+
+  #plan(): void {
+    if (this.#membership.state !== "serving" || this.#stopping.signal.aborted) return;
+    if (this.#planning !== undefined) {
+      this.#planAgain = true;
+      return;
+    }
+    this.#planning = this.#carryOutPlan()
+      .catch((error: unknown) =>
+        this.#options.telemetry.warn("placement.failed", { reason: toPlainFault(error, "HF-4001").message }),
+      )
+      .finally(() => {
+        this.#planning = undefined;
+        if (!this.#planAgain) return;
+        this.#planAgain = false;
+        this.#plan();
+      });
+  }
+
+  async #carryOutPlan(): Promise<void> {
+    const candidates = new Map<string, string>();
+    for (const { heartbeat } of this.view.liveNodes()) {
+      if (heartbeat.state === "serving" || heartbeat.state === "joining")
+        candidates.set(heartbeat.name, heartbeat.incarnation);
+    }
+    candidates.set(this.name, this.incarnation);
+    const now = this.#options.clock.monotonicMs();
+    const plan = planPlacement({
+      me: this.name,
+      partitions: this.#allPartitions,
+      candidates,
+      leaseOf: (partition) => {
+        const seen = this.view.leases.get(partition);
+        return seen === undefined
+          ? undefined
+          : {
+              lease: seen.lease,
+              idleMs: now - seen.changedAtMs,
+              holderAlive: this.#isHolderAlive(seen.lease.holder, partition),
+            };
+      },
+      wantedBy: (partition) => this.view.wants.get(partition)?.incarnation,
+      ttlMs: this.settings.leaseTtlMs,
+      movesAtOnce: this.settings.movesAtOnce,
+    });
+    await this.#partitions.carryOut(plan);
+  }
+
+  /** Our own lease counts as held only while we serve it: one that a failed takeover left behind is claimed again. */
+  #isHolderAlive(holder: string, partition: string): boolean {
+    if (holder === this.incarnation) return this.#partitions.owners.has(partition);
+    return this.view.isIncarnationAlive(holder);
+  }
+
+  #describe() {
+    let actors = 0;
+    for (const owner of this.#partitions.owners.values()) actors += owner.cells.size;
+    const machines: Record<string, string> = {};
+    for (const [type, { compiled }] of this.#services.types)
+      machines[type] = `${compiled.stamp.version}#${compiled.stamp.hash.slice(0, 12)}`;
+    return {
+      startedAtMs: this.#startedAtMs,
+      pools: [...this.#options.pools],
+      types: [...this.#services.types.keys()],
+      formats: [1],
+      machines,
+      actors,
+      jobs: this.jobs.size,
+      custody: this.jobs.keysOutside(new Set(this.#partitions.owners.keys())).slice(0, 512),
+    };
+  }
+
+  async #tellStuck(): Promise<void> {
+    const reports = this.#partitions.reports();
+    const text = JSON.stringify({ v: 1, node: this.name, reports });
+    if (text === this.#lastReport) return;
+    if (await this.#options.ports.fleet.put(`stuck.${this.name}`, new TextEncoder().encode(text)))
+      this.#lastReport = text;
+  }
+
+  /** Repeats `work`, each time `ms` after the last one ended. */
+  #every(ms: number, work: () => Promise<void>): void {
+    let cancel: (() => void) | undefined;
+    let isCancelled = false;
+    const again = (): void => {
+      cancel = this.#options.clock.schedule(ms, () => {
+        work()
+          .catch((error: unknown) =>
+            this.#options.telemetry.warn("node.loop-failed", { reason: toPlainFault(error, "HF-4001").message }),
+          )
+          .finally(() => {
+            if (!isCancelled) again();
+          });
+      });
+    };
+    this.#cancelLoops.push(() => {
+      isCancelled = true;
+      cancel?.();
+    });
+    again();
+  }
+
+  #wait(ms: number): Promise<void> {
+    return new Promise((resolve) => this.#options.clock.schedule(ms, resolve));
+  }
+}

@@ -1,0 +1,56 @@
+import type { DurabilityClass } from "./bench-world.ts";
+import type { MachineFacts } from "./machine-facts.ts";
+
+/** One kind of load at one concurrency: medians over its windows. */
+export interface LoadResult {
+  /** `raw-<concurrency>` or `e2e-<concurrency>`. */
+  readonly name: string;
+  readonly class: DurabilityClass;
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** Per second of each window, in the order they were measured. */
+  readonly windows: readonly number[];
+  /** Processor time per operation, µs; absent where the system does not tell. */
+  readonly cpuUs?: { readonly client: number; readonly node: number; readonly server: number };
+  /** Part of the machine that other processes took meanwhile, 0 to 1. */
+  readonly othersShare?: number;
+}
+
+/** Something a run is to reach. */
+export interface Target {
+  readonly name: string;
+  readonly op: ">=" | "<=";
+  readonly target: number;
+  readonly unit: "x";
+}
+
+export interface JudgedTarget extends Target {
+  /** Null when the run did not come that far. */
+  readonly reached: number | null;
+  readonly held: boolean;
+}
+
+/** The last line on standard output of any bench. */
+export interface ReportLine {
+  readonly bench: string;
+  readonly pass: boolean;
+  readonly machine: MachineFacts;
+  readonly results: readonly LoadResult[];
+  readonly targets: readonly JudgedTarget[];
+  /** Why the run ended early. */
+  readonly error?: string;
+}
+
+/** @param reached  target name → figure */
+export function judge(targets: readonly Target[], reached: ReadonlyMap<string, number>): readonly JudgedTarget[] {
+  return targets.map((target) => {
+    const figure = reached.get(target.name);
+    if (figure === undefined || Number.isNaN(figure)) return { ...target, reached: null, held: false };
+    const held = target.op === ">=" ? figure >= target.target : figure <= target.target;
+    return { ...target, reached: round(figure), held };
+  });
+}
+
+/** Three significant digits behind which figures of a shared machine mean nothing. */
+export const round = (value: number): number => Number(value.toPrecision(3));

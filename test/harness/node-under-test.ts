@@ -1,0 +1,42 @@
+/** A node whose crash points are lethal. Takes its settings as one JSON argument, prints one JSON line when it begins. */
+import { createLogger } from "@holdfast/process";
+import type { CrashPoints } from "@holdfast/runtime/ports";
+import { startNode } from "holdfast";
+import { z } from "zod";
+import { orderActors } from "./order-actors.ts";
+
+const Settings = z.object({
+  nats: z.object({ servers: z.array(z.string()), user: z.string(), password: z.string() }),
+  namespace: z.string(),
+  name: z.string(),
+  ledgerUrl: z.string(),
+  leaseTtlMs: z.number(),
+  sweepMs: z.number().default(1000),
+  /** Kills the process when a point was reached `nth` times with a detail that contains `match`. */
+  crash: z.object({ point: z.string(), nth: z.number(), match: z.string().default("") }).optional(),
+});
+const settings = Settings.parse(JSON.parse(process.argv[2] ?? "{}"));
+
+let hits = 0;
+const crashPoints: CrashPoints = {
+  reach: (point, detail) => {
+    const { crash } = settings;
+    if (crash?.point !== point || !detail.includes(crash.match)) return;
+    hits += 1;
+    if (hits === crash.nth) process.kill(process.pid, "SIGKILL");
+  },
+};
+
+process.stdout.write(`${JSON.stringify({ node: settings.name })}\n`);
+const node = await startNode({
+  nats: settings.nats,
+  namespace: settings.namespace,
+  name: settings.name,
+  definitions: orderActors(settings.ledgerUrl),
+  // Small, so that a test does not wait for dozens of streams.
+  layout: { pools: { d: 8 }, shards: 2 },
+  settings: { leaseTtlMs: settings.leaseTtlMs, sweepMs: settings.sweepMs, idleCleanMs: 200, passivateMs: 2000 },
+  telemetry: createLogger({ level: "info", node: settings.name }),
+  crashPoints,
+});
+process.once("SIGTERM", () => void node.drain().then(() => process.exit(0)));
