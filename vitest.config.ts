@@ -27,6 +27,8 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 120_000,
           fileParallelism: false,
+          // These tests mostly wait for processes and leases; more than this and two cores are the limit.
+          maxConcurrency: 4,
         },
       },
     ],

@@ -23,7 +23,7 @@ export const ROOMS: readonly Room[] = [
   room("durable", "pure", ["protocol"], ["xstate", "@noble/hashes"]),
   room("codec", "pure", ["protocol", "durable"], ["msgpackr", "crc-32", "zod"]),
   room("machines", "pure", ["protocol"], ["xstate", "zod"]),
-  room("runtime", "shell", ["protocol", "durable", "codec"], ["xstate"]),
+  room("runtime", "shell", ["protocol", "durable", "codec"], ["xstate", "zod"]),
   room("jetstream", "toolbox", ["protocol"], ["@nats-io/transport-node", "zod"]),
   room("nats", "adapter", ["protocol", "jetstream", "runtime"], []),
   room("agents", "adapter", ["protocol", "runtime"], ["ai", "@ai-sdk/openai-compatible", "zod"]),

@@ -30,7 +30,8 @@ export class Cluster {
   readonly nats: ManagedNats;
   readonly ledger: StartedProcess;
   readonly #folder: string;
-  readonly #nodes = new Set<StartedProcess>();
+  /** Node → the namespace it serves. */
+  readonly #nodes = new Map<StartedProcess, string>();
 
   private constructor(nats: ManagedNats, ledger: StartedProcess, folder: string) {
     this.nats = nats;
@@ -87,7 +88,7 @@ export class Cluster {
         ...(options.crash !== undefined && { crash: options.crash }),
       }),
     ]);
-    this.#nodes.add(node);
+    this.#nodes.set(node, namespace);
     void node.exited.then(() => this.#nodes.delete(node));
     return node;
   }
@@ -133,8 +134,10 @@ export class Cluster {
     );
   }
 
-  async stopNodes(): Promise<void> {
-    await Promise.all([...this.#nodes].map((node) => node.kill()));
+  /** SIGKILLs the nodes of a namespace, or all. */
+  async stopNodes(namespace?: string): Promise<void> {
+    const nodes = [...this.#nodes].filter(([, served]) => namespace === undefined || served === namespace);
+    await Promise.all(nodes.map(([node]) => node.kill()));
   }
 
   async stop(): Promise<void> {

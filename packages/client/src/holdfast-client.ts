@@ -27,7 +27,14 @@ export class HoldfastClient {
     const { link, codec, principal, randomHex } = options;
     const subjects = subjectsOf(options.namespace);
     this.read = new NamespaceReader({ link, codec, subjects, manifest });
-    this.#sender = new MessageSender({ link, codec, subjects, principal, randomHex });
+    this.#sender = new MessageSender({
+      link,
+      codec,
+      subjects,
+      principal,
+      randomHex,
+      readHeader: (key) => this.read.header(key),
+    });
   }
 
   /** @throws RuntimeFault HF-4005 when the namespace does not exist */

@@ -8,8 +8,10 @@ import {
   sha256Hex,
   type Envelope,
   type Principal,
+  type RecordHeader,
   type Subjects,
 } from "@holdfast/protocol";
+import { setTimeout as delay } from "node:timers/promises";
 import { ReplyInbox } from "./reply-inbox.ts";
 
 export interface SendOptions {
@@ -28,6 +30,8 @@ export interface MessageSenderOptions {
   readonly subjects: Subjects;
   readonly principal: Principal;
   readonly randomHex: (bytes: number) => string;
+  /** Clear header of an actor's record. */
+  readonly readHeader: (key: string) => Promise<RecordHeader | undefined>;
 }
 
 /** The first publish asks for no acknowledgement: within this time the actor's answer replaces it. ms */
@@ -62,7 +66,7 @@ export class MessageSender {
     const known = options.idempotencyKey === undefined ? undefined : await this.#claim(scope, id, body);
     if (known !== undefined) return known;
     const bytes = this.#options.codec.encodeEnvelope({ ...body, v: 1, id, replyTo: this.#replies.subject });
-    const result = await this.#exchange(subjects.outside(principal, key), id, bytes, options.timeoutMs ?? 10_000);
+    const result = await this.#exchange(key, id, bytes, options.timeoutMs ?? 10_000);
     if (options.idempotencyKey !== undefined && result.kind !== "accepted") {
       const store = idempotencyStore(this.#options.link, subjects.idempotencyBucket);
       await store.complete(scope, result, randomHex(8));
@@ -98,8 +102,18 @@ export class MessageSender {
     }
   }
 
-  async #exchange(subject: string, id: string, bytes: Uint8Array, timeoutMs: number): Promise<SendResult> {
-    const { link } = this.#options;
+  /** Looks at the record until its actor has considered a sequence; ends with `signal`. A lost answer then costs no time-out. */
+  async #untilConsidered(key: string, seq: number, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const header = await this.#options.readHeader(key);
+      if (header !== undefined && header.inboxSeq >= seq) return;
+      await delay(LOOK_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  async #exchange(key: string, id: string, bytes: Uint8Array, timeoutMs: number): Promise<SendResult> {
+    const { link, subjects, principal } = this.#options;
+    const subject = subjects.outside(principal, key);
     const startedAtMs = performance.now();
     if (publishUnacked(link, subject, bytes, id)) {
       const early = await this.#replies.wait(id, Math.min(UNACKED_WAIT_MS, timeoutMs)).outcome;
@@ -118,9 +132,17 @@ export class MessageSender {
       );
     }
     wait.extend(Math.max(0, timeoutMs - (performance.now() - startedAtMs)));
-    return (await wait.outcome) ?? { kind: "accepted" };
+    const considered = new AbortController();
+    const outcome = wait.outcome.finally(() => considered.abort());
+    await this.#untilConsidered(key, stored.seq, considered.signal);
+    wait.extend(considered.signal.aborted ? 0 : LATE_ANSWER_MS);
+    return (await outcome) ?? { kind: "accepted" };
   }
 }
+
+/** Once the record says that the message was considered, its answer is on the way or lost. ms */
+const LATE_ANSWER_MS = 200;
+const LOOK_MS = 250;
 
 /** What a caller decides of an envelope. */
 export type EnvelopeBody =

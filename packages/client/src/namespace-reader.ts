@@ -52,10 +52,14 @@ export class NamespaceReader {
 
   /** @returns undefined when there is no such actor @throws RuntimeFault HF-2002, HF-2003 when its record cannot be read here */
   async actor(key: string): Promise<StoredActor | undefined> {
-    const { link, codec, subjects, manifest } = this.#options;
-    const shard = shardOf(manifest, parseActorKey(key).partition);
-    const stored = await readLast(link, subjects.actorsStream(shard), subjects.actorSubject(shard, key));
-    return stored === undefined || stored.bytes.length === 0 ? undefined : codec.decodeRecord(stored.bytes);
+    const stored = await this.#load(key);
+    return stored === undefined ? undefined : this.#options.codec.decodeRecord(stored);
+  }
+
+  /** Clear header of one actor, without decoding its payload. @returns undefined when there is no such actor */
+  async header(key: string): Promise<RecordHeader | undefined> {
+    const stored = await this.#load(key);
+    return stored === undefined ? undefined : this.#options.codec.decodeHeader(stored);
   }
 
   /** Headers of all actors, optionally of one type, oldest change first. Unreadable ones are handed to `unreadable`. */
@@ -104,6 +108,13 @@ export class NamespaceReader {
       }
     }
     return entries;
+  }
+
+  async #load(key: string): Promise<Uint8Array | undefined> {
+    const { link, subjects, manifest } = this.#options;
+    const shard = shardOf(manifest, parseActorKey(key).partition);
+    const stored = await readLast(link, subjects.actorsStream(shard), subjects.actorSubject(shard, key));
+    return stored === undefined || stored.bytes.length === 0 ? undefined : stored.bytes;
   }
 
   async fleet(): Promise<FleetState> {

@@ -7,7 +7,8 @@ import { isPlainObject } from "./plain-object.ts";
 import { digestOf, isRemembered, remember } from "./remembered-ids.ts";
 import { isReserved, LINK_CLOSED_EVENT, RELAY_EVENT, snapshotType } from "./reserved-events.ts";
 import { runTransition } from "./run-machine.ts";
-import { SYSTEM_KEY_PREFIX, type Decision } from "./step-scope.ts";
+import type { Decision } from "./step-scope.ts";
+import { SYSTEM_KEY_PREFIX } from "./step-system.ts";
 import type { DropReason, EventMessage, StepEnv, StepResult } from "./step-types.ts";
 
 /** Applies an event to a record that is not terminal. */

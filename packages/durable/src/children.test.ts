@@ -1,16 +1,7 @@
-import {
-  assign,
-  createMachine,
-  fromCallback,
-  fromPromise,
-  sendTo,
-  setup,
-  spawnChild,
-  stopChild,
-  type AnyActorRef,
-} from "xstate";
-import { describe, expect, test } from "vitest";
+import { assign, createMachine, fromCallback, fromPromise, sendTo, setup, spawnChild, stopChild } from "xstate";
+import { describe, expect, test, vi } from "vitest";
 import { doneActorEvent } from "./index.ts";
+import { typesOf } from "./testing/scenario-types.ts";
 import { GENESIS, PARENT, Subject } from "./testing/subject.ts";
 
 const kid = createMachine({ id: "kid" });
@@ -168,19 +159,24 @@ describe("starting and stopping in one macrostep", () => {
   });
 });
 
-test("logic that is spawned as an object stays a stub in its parent: what it would do itself is not done twice", () => {
+test("logic that is spawned as an object stays a stub in its parent: its code runs in its own record only", () => {
+  const run = vi.fn<() => void>();
   const grandchild = createMachine({ id: "grandchild" });
   const family = setup({ actors: { grandchild } }).createMachine({
-    context: ({ spawn }) => ({ ref: spawn("grandchild", { id: "g" }), started: expect.unreachable() }),
+    context: ({ spawn }) => {
+      run();
+      return { ref: spawn("grandchild", { id: "g" }) };
+    },
   });
-  const machine = setup({ actors: { family } }).createMachine({
+  const machine = createMachine({
     context: {},
     on: { GO: { actions: assign(({ spawn }) => ({ ref: spawn(family, { id: "f" }) })) } },
-  });
-  const one = new Subject(machine, { actors: { family: {} } }).start();
+  }).provide({ actors: { family, grandchild } });
+  const one = new Subject(machine, { actors: { family: {}, grandchild: {} } }).start();
   one.send("GO");
   expect(one.effectsOf("start").map(({ childId }) => childId)).toEqual(["f"]);
   expect(Object.keys(one.record.snapshot.children)).toEqual(["f"]);
+  expect(run).not.toHaveBeenCalled();
 });
 
 describe("volatile hosts", () => {
@@ -232,7 +228,7 @@ describe("volatile hosts", () => {
 });
 
 describe("synchronised children", () => {
-  const machine = setup({ types: { context: { last: 0 as unknown } }, actors: { kid, host } }).createMachine({
+  const machine = setup({ types: typesOf<{ last: unknown }>({}), actors: { kid, host } }).createMachine({
     context: { last: 0 },
     invoke: [
       { src: "kid", id: "k", onSnapshot: { actions: assign({ last: ({ event }) => event.snapshot.context }) } },
@@ -305,7 +301,7 @@ describe("systemId", () => {
       { src: "host", id: "h", systemId: "logger" },
     ],
     on: {
-      TELL: { actions: sendTo(({ system }) => system.get("boss") as AnyActorRef, { type: "HI" }) },
+      TELL: { actions: sendTo(({ system }) => system.get("boss"), { type: "HI" }) },
       FIRE: { actions: stopChild("k") },
     },
   });

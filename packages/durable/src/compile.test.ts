@@ -60,6 +60,14 @@ describe("where a child source runs", () => {
     expect(one.effectsOf("start")).toMatchObject([{ childId: "r", to: expect.stringMatching(/^gpu-0\.remote\.r-/) }]);
   });
 
+  test("a pool that the namespace does not have is no failure of the actor: nothing is stepped", () => {
+    for (const entry of [spawnChild("remote", { id: "r" }), []]) {
+      const machine = createMachine({ entry, on: { GO: { actions: spawnChild("remote", { id: "late" }) } } });
+      const one = new Subject(machine, { actors: { remote: { pool: "absent" } } });
+      expect(() => one.start().send("GO")).toThrow(expect.objectContaining({ code: "HF-1002" }));
+    }
+  });
+
   test.each([
     ["a machine", setup({ actors: { kid } }).createMachine({}), "kid"],
     ["transition logic", setup({ actors: { reducer } }).createMachine({}), "reducer"],
@@ -125,10 +133,10 @@ describe("names of what has none", () => {
   });
 
   test("registered logic that is passed as an object keeps its name", () => {
-    const machine = setup({ actors: { job: promise } }).createMachine({
+    const machine = createMachine({
       context: {},
       on: { GO: { actions: assign(({ spawn }) => ({ x: spawn(promise, { id: "j" }) })) } },
-    });
+    }).provide({ actors: { job: promise } });
     const one = new Subject(machine).start();
     one.send("GO");
     expect(one.child("j")).toMatchObject({ kind: "job", src: "job", status: "active" });

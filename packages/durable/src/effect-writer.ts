@@ -10,6 +10,7 @@ import { linkKey, type OutgoingLinks } from "./links.ts";
 import { DELIVER_EVENT, isReserved, LINK_CLOSED_EVENT, RELAY_EVENT } from "./reserved-events.ts";
 import { routeTo, type Route, type Surroundings } from "./routes.ts";
 import type { Decision, Spawned } from "./step-scope.ts";
+import { SYSTEM_KEY_PREFIX } from "./step-system.ts";
 import type { LocalEffect } from "./step-types.ts";
 import type { TimerTable } from "./timers.ts";
 
@@ -169,7 +170,11 @@ export class EffectWriter {
       });
     }
     // Jobs, hosts and systemIds are no addresses of an inbox: the timer comes back here and is delivered then.
-    const deliver = { type: DELIVER_EVENT, to: route.kind === "host" ? route.key : `$system/${route.systemId}`, event };
+    const deliver = {
+      type: DELIVER_EVENT,
+      to: route.kind === "host" ? route.key : SYSTEM_KEY_PREFIX + route.systemId,
+      event,
+    };
     timers.arm(timer, { gen, dueAtMs, to: record.key, toGenesis: record.genesis, event: deliver });
   }
 

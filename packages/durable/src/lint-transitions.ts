@@ -3,7 +3,6 @@ import { lineage, transitionsOf, type LintedTransition, type LintFinding } from 
 
 /**
  * Transitions that restart what runs in sibling regions, and delays that become part of a stored name.
- * @see statelyai/xstate issues 5162 (reenter), 5214 (transition from above into one region), 5331 (delays after a restore)
  */
 export function lintTransitions(node: AnyStateNode): readonly LintFinding[] {
   return [

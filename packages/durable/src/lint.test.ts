@@ -118,9 +118,8 @@ describe("lint names the place of", () => {
   });
 
   test("action-without-implementation", () => {
-    const machine = setup({ actions: { known: () => undefined } }).createMachine({
-      id: "m",
-      entry: ["known", { type: "missing" } as never, assign({})],
+    const machine = createMachine({ id: "m", entry: ["known", { type: "missing" }, assign({})] }).provide({
+      actions: { known: () => undefined },
     });
     expect(findings(machine, "action-without-implementation")).toEqual(["m.entry[1]"]);
   });

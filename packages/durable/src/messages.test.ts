@@ -1,7 +1,8 @@
 import { MAX_REMEMBERED_MESSAGE_IDS } from "@holdfast/protocol";
-import { assign, createMachine, sendTo, setup } from "xstate";
+import { assign, createMachine, sendTo, setup, type AnyActorRef } from "xstate";
 import { describe, expect, test } from "vitest";
 import { passOver } from "./index.ts";
+import { typesOf } from "./testing/scenario-types.ts";
 import { GENESIS, KEY, PARENT, PERSON, Subject } from "./testing/subject.ts";
 
 const counter = setup({ types: { context: { n: 0 } } }).createMachine({
@@ -168,11 +169,11 @@ describe("a message that cannot be stored is passed over", () => {
 });
 
 test("a machine that refers to itself keeps its own address, not the running step", () => {
-  const machine = setup({ types: { context: { me: undefined as unknown } } }).createMachine({
-    context: { me: undefined },
+  const machine = setup({ types: typesOf<{ me?: AnyActorRef }>({}) }).createMachine({
+    context: {},
     on: {
       KEEP: { actions: assign({ me: ({ self }) => self }) },
-      TELL: { actions: sendTo(({ context }) => context.me as never, { type: "HI" }) },
+      TELL: { actions: sendTo(({ context, self }) => context.me ?? self, { type: "HI" }) },
     },
   });
   for (const cold of [false, true]) {

@@ -14,10 +14,12 @@ import { expect, test } from "vitest";
 import { resolveAction, step } from "./index.ts";
 import { deepFreeze } from "./testing/deep-freeze.ts";
 import { roundTrip } from "./testing/round-trip.ts";
+import { typesOf } from "./testing/scenario-types.ts";
 import { GENESIS, KEY, PARENT, PERSON, Subject } from "./testing/subject.ts";
 
 const kid = createMachine({ id: "kid" });
 const busy = setup({
+  types: typesOf<{ n: number }>({}),
   actors: { kid, job: fromPromise(async () => 1) },
   actions: { note: () => undefined },
 }).createMachine({

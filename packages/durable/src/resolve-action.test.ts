@@ -2,6 +2,7 @@ import { assign, createMachine, enqueueActions, setup } from "xstate";
 import { expect, test, vi } from "vitest";
 import { resolveAction, type Deliver } from "./index.ts";
 import { roundTrip } from "./testing/round-trip.ts";
+import { typesOf } from "./testing/scenario-types.ts";
 import { GENESIS, KEY, PARENT, Subject } from "./testing/subject.ts";
 
 function actionsOf(subject: Subject, deliver?: Deliver): (() => unknown)[] {
@@ -9,10 +10,10 @@ function actionsOf(subject: Subject, deliver?: Deliver): (() => unknown)[] {
 }
 
 test("a custom action runs after the commit, with its event, its params and the context it was decided in", () => {
-  const note = vi.fn();
+  const note = vi.fn<(n: number, by: string, params: object) => void>();
   const machine = setup({
-    types: { context: { n: 0 }, events: {} as { type: "GO"; by: string } },
-    actions: { note: ({ context, event }, params: { k: number }) => void note(context.n, event.by, params) },
+    types: typesOf<{ n: number }>({}),
+    actions: { note: ({ context, event }, params: { k: number }) => note(context.n, String(event["by"]), params) },
   }).createMachine({
     context: { n: 0 },
     on: {
@@ -50,7 +51,8 @@ test("an inline action is found again by its place", () => {
 });
 
 test("it gives what the action gives, so that the caller can wait for it", async () => {
-  const machine = setup({ actions: { slow: async () => "done" } as never }).createMachine({ entry: "slow" as never });
+  const slow = (): unknown => Promise.resolve("done");
+  const machine = createMachine({ entry: "slow" }).provide({ actions: { slow } });
   const [run] = actionsOf(new Subject(machine).start());
   await expect(run?.()).resolves.toBe("done");
 });

@@ -2,7 +2,7 @@ import { RuntimeFault, type ActorRecord, type Effect, type PlainEvent } from "@h
 import { ActorAddress } from "./actor-address.ts";
 import type { ActionImplementation, ActionMemory, CompiledMachine } from "./compile.ts";
 import { VOLATILE_PREFIX } from "./effect-writer.ts";
-import { SYSTEM_KEY_PREFIX } from "./step-scope.ts";
+import { SYSTEM_KEY_PREFIX } from "./step-system.ts";
 
 /** Takes what an action sends by hand (`self.send`, `system.get(id).send`). Not stored with the transition: it may be lost, or sent twice. */
 export type Deliver = (to: { readonly key: string; readonly genesis: string | undefined }, event: PlainEvent) => void;

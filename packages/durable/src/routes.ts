@@ -1,6 +1,7 @@
 import { ActorKey, Genesis, type ActorRecord, type ChildEntry } from "@holdfast/protocol";
 import { ActorAddress, keyOf } from "./actor-address.ts";
-import { SYSTEM_KEY_PREFIX, type Spawned } from "./step-scope.ts";
+import type { Spawned } from "./step-scope.ts";
+import { SYSTEM_KEY_PREFIX } from "./step-system.ts";
 
 /** Where an event for a reference goes. */
 export type Route =

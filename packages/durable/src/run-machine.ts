@@ -34,6 +34,7 @@ export function runInitial(compiled: CompiledMachine, record: ActorRecord, input
  * and state stay, the macrostep's effects are not executed.
  *
  * @param children  entries as the message changed them, before the machine sees it
+ * @throws RuntimeFault HF-1002 when the namespace does not have the pool of a child: nothing of it may be committed either
  * @throws RuntimeFault HF-2005 when the stored state is not one of this machine's: nothing of it may be committed
  */
 export function runTransition(
@@ -66,6 +67,8 @@ function collect(
     next = previous === undefined ? failedSnapshot(error) : { ...previous, status: "error", error };
   }
   scope.close();
+  // XState itself turns what is thrown in an initial state into a failed snapshot.
+  if (scope.environmentFault !== undefined) throw scope.environmentFault;
   return { previous, next, decisions: scope.decisions, spawned: scope.spawned };
 }
 

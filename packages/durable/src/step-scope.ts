@@ -8,10 +8,12 @@ import { RuntimeFault, type ActorKey, type ActorRecord, type ChildEntry } from "
 import type { AnyActorScope, ExecutableActionObject } from "xstate";
 import { ActorAddress, becomeAddress } from "./actor-address.ts";
 import { childKey } from "./child-key.ts";
+import type { ChildSource } from "./child-sources.ts";
 import { childStub } from "./child-stub.ts";
 import type { CompiledMachine } from "./compile.ts";
 import type { LiveSnapshot } from "./engine.ts";
 import { isPlainObject } from "./plain-object.ts";
+import { ignore, SelfAddress, StepSystem, type StepOwner } from "./step-system.ts";
 import type { StepEnv } from "./step-types.ts";
 
 /** A child spawned in this step. `ref` is the very object that user code got. */
@@ -51,91 +53,6 @@ export type Decision =
       readonly exec: unknown;
     };
 
-/** Key of an actor that is known by its systemId only. */
-export const SYSTEM_KEY_PREFIX = "$system/";
-
-/** The actor itself, during its own step. Afterwards an address like any other. */
-class SelfAddress extends ActorAddress {
-  #scope: StepScope | undefined;
-
-  constructor(scope: StepScope, key: string, id: string, genesis: string) {
-    super(key, id, genesis);
-    this.#scope = scope;
-  }
-
-  get _parent(): ActorAddress | undefined {
-    return this.#scope?.parent;
-  }
-
-  get system(): StepSystem | undefined {
-    return this.#scope?.system;
-  }
-
-  override send(event: unknown): void {
-    if (this.#scope === undefined) super.send(event);
-    else this.#scope.relay(this, event);
-  }
-
-  override getSnapshot(): unknown {
-    return this.#scope === undefined ? super.getSnapshot() : this.#scope.previous;
-  }
-
-  close(): void {
-    this.#scope = undefined;
-  }
-}
-
-/** The part of XState's actor system that a macrostep touches. */
-class StepSystem {
-  readonly _clock = {};
-  readonly scheduler = { schedule: ignore, cancel: ignore, cancelAll: ignore };
-  #scope: StepScope | undefined;
-  #booked = 0;
-
-  constructor(scope: StepScope) {
-    this.#scope = scope;
-  }
-
-  _logger(): void {}
-  _register(): void {}
-  _unregister(): void {}
-  _set(): void {}
-  start(): void {}
-
-  _bookId(): string {
-    return `x:${this.#scope?.rev ?? 0}.${this.#booked++}`; // S2
-  }
-
-  _relay(_source: unknown, target: unknown, event: unknown): void {
-    this.#scope?.relay(target, event);
-  }
-
-  _sendInspectionEvent(event: { readonly type: string; readonly actorRef: object }): void {
-    // The only place where XState shows a child that was spawned inside `assign` or a context factory.
-    if (event.type === "@xstate.actor") this.#scope?.adopt(event.actorRef);
-  }
-
-  get(systemId: string): object {
-    return this.#scope?.find(systemId) ?? new ActorAddress(SYSTEM_KEY_PREFIX + systemId, systemId);
-  }
-
-  getAll(): Readonly<Record<string, unknown>> {
-    return {};
-  }
-
-  getSnapshot(): unknown {
-    return { _scheduledEvents: {} };
-  }
-
-  inspect(): { unsubscribe: () => void } {
-    return { unsubscribe: ignore };
-  }
-
-  close(): void {
-    this.#scope = undefined;
-  }
-}
-
 /** Name and place of the actor being stepped. */
 export interface Identity {
   readonly key: ActorKey;
@@ -144,7 +61,7 @@ export interface Identity {
   readonly parent?: ActorRecord["parent"];
 }
 
-export class StepScope {
+export class StepScope implements StepOwner {
   readonly rev: number;
   readonly self: SelfAddress;
   readonly id: string;
@@ -158,6 +75,8 @@ export class StepScope {
   // Not readonly: XState wraps it for the time of a microstep.
   actionExecutor = (action: ExecutableActionObject): void => this.#collect(action);
 
+  /** Set when something around the actor is wrong, so that the actor must not be failed for it. */
+  environmentFault: unknown;
   previous: LiveSnapshot | undefined;
   children: Readonly<Record<string, ChildEntry>> = {};
   decisions: Decision[] = [];
@@ -228,7 +147,7 @@ export class StepScope {
         { facts: { key: this.#identity.key, childId: id } },
       );
     }
-    const key = childKey(this.#env.scheme, this.#identity, source, id, this.rev);
+    const key = this.#keyOf(source, id);
     Object.assign(ref, { key, src: name, logic: childStub });
     this.spawned.push({
       ref,
@@ -240,6 +159,15 @@ export class StepScope {
       sync: syncSnapshot === true,
       input,
     });
+  }
+
+  #keyOf(source: ChildSource, childId: string): string {
+    try {
+      return childKey(this.#env.scheme, this.#identity, source, childId, this.rev);
+    } catch (error) {
+      this.environmentFault = error;
+      throw error;
+    }
   }
 
   #collect(action: ExecutableActionObject): void {
@@ -310,8 +238,6 @@ export class StepScope {
     );
   }
 }
-
-function ignore(): void {}
 
 /** Ids become keys of stored maps; this one cannot be stored. */
 function assertName(name: string, what: string): string {

@@ -31,7 +31,7 @@ const dropped = (reason: DropReason): StepResult => ({ kind: "dropped", reason }
  *
  * @param record  undefined when the actor does not exist; never changed, may be stepped again after a failed commit
  * @throws RuntimeFault HF-2005 when the record's state does not exist in this machine: park the actor, commit nothing
- * @throws RuntimeFault HF-1002 when the key of a start message, or the pool of a child, is not valid
+ * @throws RuntimeFault HF-1002 when the key of a start message is not valid, or the namespace lacks the pool of a child: commit nothing
  */
 export function step(
   compiled: CompiledMachine,

@@ -21,7 +21,7 @@ export class TimerTable {
   }
 
   cancel(timer: string): void {
-    if (!(timer in this.#timers)) return;
+    if (!Object.hasOwn(this.#timers, timer)) return;
     const { [timer]: _cancelled, ...others } = this.#timers;
     this.#timers = others;
   }
@@ -35,9 +35,10 @@ export class TimerTable {
 export function timerChanges(before: Timers, after: Timers): readonly LocalEffect[] {
   if (before === after) return [];
   const changes: LocalEffect[] = [];
-  for (const timer of Object.keys(before)) if (!(timer in after)) changes.push({ kind: "cancel", timer });
+  for (const timer of Object.keys(before)) if (!Object.hasOwn(after, timer)) changes.push({ kind: "cancel", timer });
   for (const [timer, { gen, dueAtMs }] of Object.entries(after)) {
-    if (before[timer]?.gen !== gen) changes.push({ kind: "schedule", timer, gen, dueAtMs });
+    if (!Object.hasOwn(before, timer) || before[timer]?.gen !== gen)
+      changes.push({ kind: "schedule", timer, gen, dueAtMs });
   }
   return changes;
 }

@@ -67,7 +67,7 @@ describe("F7: a record needs work", () => {
 describe("what a takeover has to do is derived from the record", () => {
   test("timers with their deadline, jobs and hosts with their input; nothing for actors", () => {
     const timed = inState("TIME");
-    const [timer = "", entry] = Object.entries(timed.record.timers)[0] ?? [];
+    const [timer, entry] = Object.entries(timed.record.timers)[0] ?? [];
     expect(localEffectsOf(timed.record)).toEqual([{ kind: "schedule", timer, gen: entry?.gen, dueAtMs: 1100 }]);
     const working = inState("JOB");
     expect(localEffectsOf(working.record)).toEqual([

@@ -42,6 +42,7 @@ const HEARTBEAT_MS = 1500;
 /** A new leader may count behind for a moment; loss is believed only when seen this often in a row. */
 const LOSS_SIGHTINGS = 3;
 const LOSS_RECHECK_MS = 500;
+const SHORT_LIFE_MS = 1000;
 
 export class OrderedReader {
   readonly #link: Link;
@@ -107,10 +108,15 @@ export class OrderedReader {
   }
 
   async #keepOpen(): Promise<void> {
+    // Consumers that break at once, one after the other, must not keep the server busy.
+    let shortLived = 0;
     while (!this.#stopping.signal.aborted) {
+      const openedMs = performance.now();
       const reason = await this.#broken.promise;
       if (this.#stopping.signal.aborted) return;
       this.#options.onReplaced?.(reason);
+      shortLived = performance.now() - openedMs < SHORT_LIFE_MS ? shortLived + 1 : 0;
+      if (shortLived > 1) await pause(backoffMs(shortLived), this.#stopping.signal);
       try {
         await this.#untilConnected();
         await this.#checkStream();

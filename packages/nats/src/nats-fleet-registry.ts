@@ -12,8 +12,8 @@ import { RuntimeFault } from "@holdfast/protocol";
 import type { CommitOutcome, FleetRegistry, FleetValue } from "@holdfast/runtime/ports";
 import type { NamespaceStreams } from "./namespace-streams.ts";
 
-/** Marks of removed keys older than this are taken away by whoever starts a watch: every watcher has seen them. */
-const OLD_REMOVAL_MS = 60 * 60 * 1000;
+/** A removed key leaves a mark that watchers see. Marks older than this are taken away by whoever starts a watch. */
+const FORGET_REMOVALS_AFTER_MS = 60 * 60 * 1000;
 const nothing = new Uint8Array(0);
 const decoder = new TextDecoder();
 
@@ -23,9 +23,16 @@ export class NatsFleetRegistry implements FleetRegistry {
   readonly #stream: string;
   readonly #bucket: string;
   readonly #onFault: (fault: RuntimeFault) => void;
+  readonly #forgetAfterMs: number;
 
-  constructor(link: Link, streams: NamespaceStreams, onFault: (fault: RuntimeFault) => void) {
+  constructor(
+    link: Link,
+    streams: NamespaceStreams,
+    onFault: (fault: RuntimeFault) => void,
+    forgetRemovalsAfterMs = FORGET_REMOVALS_AFTER_MS,
+  ) {
     this.#link = link;
+    this.#forgetAfterMs = forgetRemovalsAfterMs;
     this.#bucket = streams.subjects.fleetBucket;
     this.#stream = `KV_${this.#bucket}`;
     this.#onFault = onFault;
@@ -76,7 +83,7 @@ export class NatsFleetRegistry implements FleetRegistry {
         const value = { key, bytes, seq, storedAtMs };
         const isPast = removed && seq <= (newestAtStart?.seq ?? 0);
         if (!isPast) deliver(value); // what was removed before is no current value
-        else if ((newestAtStart?.storedAtMs ?? 0) - storedAtMs > OLD_REMOVAL_MS) oldRemovals.push(value);
+        else if ((newestAtStart?.storedAtMs ?? 0) - storedAtMs >= this.#forgetAfterMs) oldRemovals.push(value);
       },
     });
     const sweeping = this.#forget(oldRemovals, reader.ended);

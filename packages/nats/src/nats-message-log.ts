@@ -67,7 +67,9 @@ export class NatsMessageLog implements MessageLog {
     const stream = isInbox ? subjects.inboxStream(shard) : subjects.parkedStream(shard);
     const found = await filteredHistory(this.#link, {
       stream,
-      filters: isInbox ? [subjects.inbox(key), `hf.${subjects.ns}.in.*.${key}`] : [subjects.parked(key)],
+      filters: isInbox
+        ? [subjects.inbox(key), subjects.control(key), `hf.${subjects.ns}.in.*.${key}`]
+        : [subjects.parked(key)],
       fromSeq,
       limit,
       expectedCreated: this.#streams.created(stream),

@@ -217,10 +217,11 @@ export class ActorCell {
 
   /** What happens to an item whose actor has no readable record here. */
   async #withoutRecord(item: MailboxItem): Promise<boolean> {
-    if (this.#host.signal.aborted) return true;
+    const isOver = this.#host.signal.aborted;
+    if (!isOver && this.#holder.record !== undefined) return false; // its repair for this build is not stored yet
     if (item.kind === "rehydrate") item.done();
     if (item.kind === "mark") item.stored(false);
-    if (item.kind !== "message") return true;
+    if (isOver || item.kind !== "message") return true;
     const { message } = item;
     if (this.#holder.unreadable !== undefined) return this.#mail.park(message, this.#holder.unreadable); // A4
     const read = this.#mail.read(message);
@@ -232,10 +233,7 @@ export class ActorCell {
   }
 
   async #take(message: InboxMessage, isReoffered: boolean): Promise<boolean> {
-    if (!isReoffered && this.#holder.wasConsidered(message)) {
-      this.#host.considered(message);
-      return true;
-    }
+    if (!isReoffered && this.#holder.wasConsidered(message)) return this.#mail.skip(message);
     const read = this.#mail.read(message);
     if (read === undefined) return this.#mail.park(message, "unreadable message");
     if (!isReoffered) this.#holder.consider(message);

@@ -75,6 +75,7 @@ export class CellChildren {
   ensureJobs(): void {
     const record = this.#options.record();
     if (record === undefined || !this.#options.host.isCaughtUp) return; // K3
+    this.#options.host.resolved(this.#options.key, "custody");
     for (const [childId, entry] of Object.entries(record.snapshot.children)) {
       if (entry.kind === "job" && entry.status === "active") this.#start(childId, true);
     }

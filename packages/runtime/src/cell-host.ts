@@ -65,7 +65,9 @@ export interface CellHost {
   parked(key: string): void;
   unparked(key: string): void;
   /** For `stuck` lists and counters. */
-  report(key: string, state: CellReport | undefined): void;
+  report(key: string, state: CellReport): void;
+  /** What was reported is over. */
+  resolved(key: string, ...kinds: readonly CellReport["kind"][]): void;
   count(counter: CellCounter): void;
 }
 

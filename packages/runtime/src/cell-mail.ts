@@ -1,7 +1,10 @@
 import { toPlainFault, type MessageOutcome } from "@holdfast/protocol";
 import type { CellHost, NodeServices } from "./cell-host.ts";
 import { readMessage, type ReadMessage } from "./message-reading.ts";
+import { encodeParked, tryParked } from "./parked-message.ts";
 import type { InboxMessage } from "./ports/index.ts";
+
+const PAGE = 256;
 
 /**
  * Messages of one actor before and after they are applied: reading, answering, setting aside.
@@ -36,37 +39,46 @@ export class CellMail {
     journal.reply(read.replyTo, codec.encodeReply({ v: 1, id: read.envelope.id, outcome }));
   }
 
-  /** Answers a message that changes nothing and is done with. @returns true: it was taken care of */
-  refuse(message: InboxMessage, read: ReadMessage, outcome: MessageOutcome): true {
+  /** Answers a message that changes nothing and is done with. */
+  async refuse(message: InboxMessage, isReoffered: boolean, read: ReadMessage, outcome: MessageOutcome): Promise<true> {
     this.reply(read, outcome);
     this.#host.count("dropped");
-    this.#host.considered(message);
+    return this.finish(message, isReoffered);
+  }
+
+  /** A message that nothing more is to be done about, here or after a takeover. @returns true: it was taken care of */
+  async finish(message: InboxMessage, isReoffered: boolean): Promise<true> {
+    // The sequence of one that was set aside counts in another stream: it says nothing to the cursor of the partition.
+    if (isReoffered) await this.#services.log.trim("parked", this.#key, message.seq + 1);
+    else this.#host.considered(message);
     return true;
   }
 
-  /** @returns false when it could not be stored yet */
-  async park(message: InboxMessage, why: string): Promise<boolean> {
-    const { log, telemetry } = this.#services;
-    const outcome = await log.publish("parked", this.#key, message.bytes, `parked:${message.messageId}`);
+  /** Sets a message aside; one that had been so already moves to the end. @returns false when it could not be stored yet */
+  async park(message: InboxMessage, isReoffered: boolean, why: string): Promise<boolean> {
+    const { codec, log, telemetry } = this.#services;
+    // Another id each time: a copy that the broker takes for the former one would go with it.
+    const id = `parked:${message.messageId}${isReoffered ? `:${message.seq}` : ""}`;
+    const outcome = await log.publish("parked", this.#key, encodeParked(codec, message), id);
     if (outcome.kind !== "accepted") return false;
     this.#host.parked(this.#key);
     this.#host.report(this.#key, { kind: "orphan-messages", why });
-    this.#host.count("parked");
+    if (!isReoffered) this.#host.count("parked");
     telemetry.warn("message.parked", { key: this.#key, seq: message.seq, why });
-    this.#host.considered(message);
-    return true;
+    return this.finish(message, isReoffered);
   }
 
-  /** Takes every parked message back, oldest first. */
+  /** Every message that was set aside, oldest first. */
   async takeParked(): Promise<readonly InboxMessage[]> {
-    const { log } = this.#services;
-    const parked = await log.fetch("parked", this.#key, 0, 256);
+    const { codec, log } = this.#services;
+    const found: InboxMessage[] = [];
+    for (let from = 0; ;) {
+      const page = await log.fetch("parked", this.#key, from, PAGE);
+      found.push(...page);
+      if (page.length < PAGE) break;
+      from = (page.at(-1)?.seq ?? from) + 1;
+    }
     this.#host.unparked(this.#key);
-    return parked;
-  }
-
-  /** Forgets parked messages that were applied. */
-  async trimParked(throughSeq: number): Promise<void> {
-    await this.#services.log.trim("parked", this.#key, throughSeq + 1);
+    return found.flatMap((message) => tryParked(codec, message) ?? []);
   }
 }

@@ -12,3 +12,12 @@ test("C1: the cursor is the lowest sequence not yet considered, whatever order t
   cursor.considered(12);
   expect([cursor.next, cursor.pending, cursor.highest]).toEqual([21, 0, 20]);
 });
+
+test("a quiet partition's cursor follows the stream, so that it does not keep the others' messages (F54)", () => {
+  const cursor = new Cursor(10);
+  cursor.readThrough(500);
+  expect(cursor.next).toBe(501);
+  cursor.delivered(510);
+  cursor.readThrough(600);
+  expect(cursor.next).toBe(510);
+});

@@ -18,6 +18,11 @@ export class Cursor {
     if (seq > this.#highest) this.#highest = seq;
   }
 
+  /** Everything of this partition up to a sequence of its stream was delivered, if there was anything. */
+  readThrough(seq: number): void {
+    if (seq > this.#highest) this.#highest = seq;
+  }
+
   considered(seq: number): void {
     this.#pending.delete(seq);
   }

@@ -1,4 +1,4 @@
-import type { Lease } from "@holdfast/protocol";
+import { Lease } from "@holdfast/protocol";
 import type { SeenLease } from "./fleet-view.ts";
 import type { Clock, FleetRegistry, Random } from "./ports/index.ts";
 import type { BrokerTime } from "./broker-time.ts";
@@ -27,10 +27,12 @@ const encode = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.str
  *   L2 every claim has a greater epoch than any before it
  *   L3 effects start only while a heartbeat of ours was sent less than a TTL ago; freshness counts from the sending (F42), and a jump of the
  *      wall clock against the monotonic one beyond the TTL counts as expiry (F36)
+ *   L4 writes of one lease never overlap, and a conflict is a question here too (F42)
  */
 export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions;
   readonly #held = new Map<string, HeldLease>();
+  readonly #turns = new Map<string, Promise<boolean>>();
   #freshFromMonotonicMs: number | undefined;
   #freshFromWallMs = 0;
 
@@ -80,32 +82,48 @@ export class LeaseKeeper {
   }
 
   /** @returns false when the lease is no longer ours */
-  async advance(partition: string, cursor: number, highest: number): Promise<boolean> {
-    const held = this.#held.get(partition);
-    if (held === undefined) return false;
-    if (held.lease.cursor === cursor && held.lease.highest === highest) return true;
-    return (await this.#rewrite(partition, held, { ...held.lease, cursor, highest })) !== undefined;
+  advance(partition: string, cursor: number, highest: number): Promise<boolean> {
+    return this.#inTurn(partition, async (held) => {
+      if (held.lease.cursor === cursor && held.lease.highest === highest) return true;
+      return (await this.#rewrite(partition, held, { ...held.lease, cursor, highest })) !== undefined;
+    });
   }
 
-  async release(partition: string, cursor: number, highest: number): Promise<boolean> {
-    const held = this.#held.get(partition);
-    if (held === undefined) return false;
-    const released = await this.#rewrite(partition, held, { ...held.lease, cursor, highest, state: "released" });
-    this.#held.delete(partition);
-    return released !== undefined;
+  release(partition: string, cursor: number, highest: number): Promise<boolean> {
+    return this.#inTurn(partition, async (held) => {
+      const released = await this.#rewrite(partition, held, { ...held.lease, cursor, highest, state: "released" });
+      this.#held.delete(partition);
+      return released !== undefined;
+    });
   }
 
   forget(partition: string): void {
     this.#held.delete(partition);
   }
 
-  #rewrite(partition: string, held: HeldLease, lease: Lease): Promise<HeldLease | undefined> {
-    const { random, time } = this.#options;
-    return this.#write(partition, held.seq, {
-      ...lease,
-      token: random.hex(8),
-      floorMs: Math.max(lease.floorMs, time.nowMs()),
+  /** L4: writes of one lease follow one another; two at once would refuse each other. */
+  async #inTurn(partition: string, work: (held: HeldLease) => Promise<boolean>): Promise<boolean> {
+    const turn = (this.#turns.get(partition) ?? Promise.resolve(true)).then(() => {
+      const held = this.#held.get(partition);
+      return held === undefined ? false : work(held);
     });
+    this.#turns.set(
+      partition,
+      turn.catch(() => false),
+    );
+    return turn;
+  }
+
+  /** F42: a conflict with our own earlier write is no loss; its sequence is adopted, and the write made again. */
+  async #rewrite(partition: string, held: HeldLease, lease: Lease): Promise<HeldLease | undefined> {
+    const { fleet, incarnation, random, time } = this.#options;
+    const next = { ...lease, token: random.hex(8), floorMs: Math.max(lease.floorMs, time.nowMs()) };
+    const written = await this.#write(partition, held.seq, next);
+    if (written !== undefined) return written;
+    const current = await fleet.get(`lease.${partition}`);
+    const found = current === undefined ? undefined : tryLease(current.bytes);
+    if (current === undefined || found?.holder !== incarnation || found.epoch !== held.lease.epoch) return undefined;
+    return this.#write(partition, current.seq, { ...next, token: random.hex(8) });
   }
 
   async #write(partition: string, expectedSeq: number, lease: Lease): Promise<HeldLease | undefined> {
@@ -119,5 +137,13 @@ export class LeaseKeeper {
     const held = { lease, seq: outcome.seq };
     this.#held.set(partition, held);
     return held;
+  }
+}
+
+function tryLease(bytes: Uint8Array): Lease | undefined {
+  try {
+    return Lease.safeParse(JSON.parse(new TextDecoder().decode(bytes))).data;
+  } catch {
+    return undefined; // unreadable is not ours
   }
 }

@@ -90,6 +90,11 @@ export class Mailbox {
     }
   }
 
+  /** Older than everything that waits: messages that had been set aside. */
+  putFront(items: readonly MailboxItem[]): void {
+    this.#items.splice(this.#head, 0, ...items);
+  }
+
   /** Fetches what was cut off. @returns true when something came */
   async refill(): Promise<boolean> {
     const from = this.#overflowFrom;

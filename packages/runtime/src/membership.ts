@@ -2,7 +2,7 @@ import { RuntimeFault, type Heartbeat } from "@holdfast/protocol";
 import type { BrokerTime } from "./broker-time.ts";
 import type { FleetView } from "./fleet-view.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
-import type { Clock, FleetRegistry } from "./ports/index.ts";
+import type { Clock, FleetRegistry, FleetValue } from "./ports/index.ts";
 
 export interface MembershipOptions {
   readonly name: string;
@@ -22,9 +22,12 @@ export interface MembershipOptions {
  * Owns: the key `node.<name>`. Does not own: what others conclude from it.
  *   H1 one write per interval, also the clock sample and the proof of freshness
  *   H2 a second live incarnation of a name refuses to start (F14)
+ *   H3 it proves freshness only once it was seen in the watched bucket: what others wrote there before, a greater epoch too, was seen by then (F34)
  */
 export class Membership {
   readonly #options: MembershipOptions;
+  #stored: readonly { readonly seq: number; readonly sentMonotonicMs: number; readonly sentWallMs: number }[] = [];
+  #seenSeq = 0;
   state: Heartbeat["state"] = "joining";
 
   constructor(options: MembershipOptions) {
@@ -58,7 +61,7 @@ export class Membership {
 
   /** H1. @returns false when the broker did not store it */
   async beat(): Promise<boolean> {
-    const { fleet, clock, name, incarnation, view, leases, time, describe } = this.#options;
+    const { fleet, clock, name, incarnation, view, time, describe } = this.#options;
     const sentMonotonicMs = clock.monotonicMs();
     const sentWallMs = clock.wallMs();
     const heartbeat: Heartbeat = { v: 1, name, incarnation, state: this.state, ...describe() };
@@ -66,8 +69,24 @@ export class Membership {
     if (stored === undefined) return false;
     time.sample(sentWallMs, stored.storedAtMs);
     view.ownBeatStored();
-    if (this.state !== "left") leases.renewed(sentMonotonicMs, sentWallMs);
+    this.#stored = [...this.#stored.slice(-15), { seq: stored.seq, sentMonotonicMs, sentWallMs }];
+    this.#renew();
     return true;
+  }
+
+  /** Takes a value of the watched bucket. */
+  seen({ key, seq }: FleetValue): void {
+    if (key !== `node.${this.#options.name}`) return;
+    this.#seenSeq = seq;
+    this.#renew();
+  }
+
+  /** H3. */
+  #renew(): void {
+    const proven = this.#stored.findLast(({ seq }) => seq <= this.#seenSeq);
+    if (proven === undefined) return;
+    this.#stored = this.#stored.filter(({ seq }) => seq > this.#seenSeq);
+    if (this.state !== "left") this.#options.leases.renewed(proven.sentMonotonicMs, proven.sentWallMs);
   }
 }
 

@@ -3,6 +3,7 @@ import { parseActorKey } from "@holdfast/protocol";
 import { ActorCell } from "./actor-cell.ts";
 import type { CellCounter, CellHost, CellReport, NodeServices } from "./cell-host.ts";
 import { Cursor } from "./cursor.ts";
+import { encodeParked } from "./parked-message.ts";
 import { TimerQueue, type ArmedTimer } from "./timer-queue.ts";
 
 export interface PartitionOwnerOptions {
@@ -95,6 +96,13 @@ export class PartitionOwner implements CellHost {
     for (const cell of this.cells.values()) cell.recheckJobs();
   }
 
+  /** Lets the cursor of a quiet partition follow its stream: it would keep the messages of its neighbours for ever. */
+  async advanceCursor(): Promise<void> {
+    const { lastSeq } = await this.#services.log.position(this.partition);
+    await this.#subscription?.readThrough(this.signal);
+    if (!this.signal.aborted) this.cursor.readThrough(lastSeq);
+  }
+
   /** Loads an actor and takes up its work. */
   rehydrate(key: string): Promise<void> {
     const cell = this.#cell(key);
@@ -122,9 +130,9 @@ export class PartitionOwner implements CellHost {
   /** P3. Resolves when every commit in flight has ended. */
   async stop(): Promise<void> {
     if (this.signal.aborted) return;
+    this.#stopping.abort(); // before anything is awaited: who is fenced must not judge another message
     this.timers.close();
     await this.#subscription?.stop();
-    this.#stopping.abort();
     for (const cell of this.cells.values()) cell.stop();
     await Promise.all([...this.cells.values()].map((cell) => cell.settle()));
   }
@@ -159,12 +167,23 @@ export class PartitionOwner implements CellHost {
 
   unparked(key: string): void {
     this.#parkedKeys.delete(key);
-    this.reports.delete(key);
+    this.resolved(key, "orphan-messages");
   }
 
-  report(key: string, state: CellReport | undefined): void {
-    if (state === undefined) this.reports.delete(key);
-    else this.reports.set(key, state);
+  /** Keys for which messages are set aside. */
+  get parkedKeys(): Iterable<string> {
+    return this.#parkedKeys;
+  }
+
+  report(key: string, state: CellReport): void {
+    const known = this.reports.get(key)?.kind;
+    const hasCause = known === "quarantined" || known === "parked"; // why its messages are set aside
+    if (state.kind !== "orphan-messages" || !hasCause) this.reports.set(key, state);
+  }
+
+  resolved(key: string, ...kinds: readonly CellReport["kind"][]): void {
+    const known = this.reports.get(key)?.kind;
+    if (known !== undefined && kinds.includes(known)) this.reports.delete(key);
   }
 
   count(counter: CellCounter): void {
@@ -194,9 +213,14 @@ export class PartitionOwner implements CellHost {
 
   /** A type this build does not serve: its messages wait, parked, for a node that does. */
   async #refuseUnknownType(message: InboxMessage): Promise<void> {
-    const { log, telemetry } = this.#services;
+    const { codec, log, telemetry } = this.#services;
     for (let tries = 0; !this.signal.aborted; tries += 1) {
-      const outcome = await log.publish("parked", message.key, message.bytes, `parked:${message.messageId}`);
+      const outcome = await log.publish(
+        "parked",
+        message.key,
+        encodeParked(codec, message),
+        `parked:${message.messageId}`,
+      );
       if (outcome.kind === "accepted") break;
       await new Promise<void>((resolve) =>
         this.#services.clock.schedule(Math.min(2000, 50 * 2 ** Math.min(tries, 6)), resolve),

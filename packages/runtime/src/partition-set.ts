@@ -70,6 +70,7 @@ export class PartitionSet {
       if (!owner.isCaughtUp) continue;
       const from = this.#barriers.get(partition) ?? 0;
       this.#barriers.set(partition, await sweepPartition(this.#options.services, owner, from));
+      await owner.advanceCursor();
     }
   }
 

@@ -66,6 +66,7 @@ export class RecordHolder {
     const isOverfull = dispatcher.size >= MAX_CARRIED_EFFECTS && this.#record !== undefined;
     if (isOverfull)
       this.#host.report(this.#key, { kind: "backpressure", why: `${dispatcher.size} effects wait for their streams` });
+    else this.#host.resolved(this.#key, "backpressure");
     return isOverfull;
   }
 
@@ -93,6 +94,7 @@ export class RecordHolder {
       this.#record = record;
       this.#seq = stored.seq;
       this.#unreadable = undefined;
+      this.#host.resolved(this.#key, "parked", "quarantined");
       const isSameStream = record.considered.generation === this.#host.generation;
       this.#considered = isSameStream ? record.considered : { generation: this.#host.generation, inbox: 0, control: 0 };
       return "loaded";

@@ -5,6 +5,7 @@ import { BrokerTime } from "./broker-time.ts";
 import type { NodeServices } from "./cell-host.ts";
 import { FleetView } from "./fleet-view.ts";
 import { publishOutcome } from "./job-outcome.ts";
+import { InboxTrimmer } from "./inbox-trimmer.ts";
 import { JobTable } from "./job-table.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import { Membership } from "./membership.ts";
@@ -22,7 +23,7 @@ import type {
   RecordStore,
   Telemetry,
 } from "./ports/index.ts";
-import { compileTypes } from "./served-types.ts";
+import { compileTypes, reportLint } from "./served-types.ts";
 import { resolveSettings, type RuntimeSettings } from "./settings.ts";
 
 export interface RuntimeNodeOptions {
@@ -155,7 +156,19 @@ export class RuntimeNode {
     });
     this.#every(this.settings.heartbeatMs, () => this.#tick());
     this.#every(this.settings.sweepMs, () => this.#partitions.sweep());
-    this.#every(this.settings.cursorFlushMs, () => this.#partitions.flushCursors());
+    const { clock, ports, scheme, telemetry } = this.#options;
+    const trimmer = new InboxTrimmer({
+      scheme,
+      partitions: this.#allPartitions,
+      view: this.view,
+      log: ports.log,
+      clock,
+    });
+    this.#every(this.settings.cursorFlushMs, async () => {
+      await this.#partitions.flushCursors();
+      await trimmer.trim(new Set(this.#partitions.owners.keys()));
+    });
+    reportLint(this.#services.types, telemetry);
     this.#plan();
   }
 
@@ -192,6 +205,7 @@ export class RuntimeNode {
 
   #seen(value: FleetValue): void {
     this.view.take(value);
+    this.#membership.seen(value);
     if (value.key.startsWith("lease.")) {
       const partition = value.key.slice("lease.".length);
       const seen = this.view.leases.get(partition);

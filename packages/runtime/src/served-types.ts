@@ -1,7 +1,9 @@
-import { compile } from "@holdfast/durable";
+import { compile, lint } from "@holdfast/durable";
 import { DEFAULT_POOL } from "@holdfast/protocol";
 import type { ActorDefinition } from "./actor-definition.ts";
+import { StateMachine } from "xstate";
 import type { ServedType } from "./cell-host.ts";
+import type { Telemetry } from "./ports/index.ts";
 
 /**
  * Compiles every actor type of a node.
@@ -27,4 +29,13 @@ export function compileTypes(definitions: readonly ActorDefinition[]): ReadonlyM
     types.set(definition.type, { definition, compiled });
   }
   return types;
+}
+
+/** Says what in the machines of a node tends to go wrong in a durable actor. Debug: some findings are meant as they are. */
+export function reportLint(types: ReadonlyMap<string, ServedType>, telemetry: Telemetry): void {
+  for (const [type, { definition }] of types) {
+    if (!(definition.machine instanceof StateMachine)) continue;
+    for (const { rule, path, fix } of lint(definition.machine))
+      telemetry.debug("machine.lint", { type, rule, path, fix });
+  }
 }
