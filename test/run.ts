@@ -1,8 +1,9 @@
-/** `npm test`: every layer once, then one closing line that people and machines read. */
+/** `npm test`: every layer once, the contracts on every supported server, then one closing line that people and machines read. */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { provideNatsServers } from "@holdfast/process";
 import { z } from "zod";
 
 const Results = z.object({
@@ -13,53 +14,65 @@ const Results = z.object({
 });
 const root = join(import.meta.dirname, "..");
 const folder = mkdtempSync(join(tmpdir(), "holdfast-test-"));
+const say = (line: string): void => void process.stdout.write(`\n${line}\n`);
 
-function run(args: readonly string[]): Promise<number> {
+interface Run {
+  readonly title: string;
+  readonly project: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** One after the other: those with a server and real processes must not fight over two cores. */
+async function plannedRuns(): Promise<readonly Run[]> {
+  const plain = (project: string): Run => ({ title: project, project, env: {} });
+  const servers = await provideNatsServers({
+    cacheDir: join(root, ".holdfast"),
+    env: { PATH: process.env["PATH"], HOLDFAST_NATS_SERVER: process.env["HOLDFAST_NATS_SERVER"] },
+  });
+  const contracts = servers.map(({ path, version, source }) => ({
+    title: `contract on nats-server ${version} (${source})`,
+    project: "contract",
+    env: { HOLDFAST_NATS_SERVER: path },
+  }));
+  if (servers.length < 2)
+    say(`only one nats-server can be had (${servers[0]?.notes.join("; ") ?? ""}): contracts run once`);
+  return [plain("unit"), plain("architecture"), ...contracts, plain("integration")];
+}
+
+function runProject({ project, env }: Run, report: string): Promise<number> {
+  const args = ["run", "--project", project, "--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, args, { cwd: root, stdio: ["ignore", "inherit", "inherit"] });
+    const child = spawn(process.execPath, [join(root, "node_modules/vitest/vitest.mjs"), ...args], {
+      cwd: root,
+      stdio: ["ignore", "inherit", "inherit"],
+      env: { ...process.env, ...env },
+    });
     child.once("exit", (code) => resolve(code ?? 1));
   });
 }
 
-/** Runs projects one after the other: those with a server and real processes must not fight over two cores. */
-async function main(): Promise<void> {
-  let passed = 0;
-  let failed = 0;
-  let skipped = 0;
-  for (const project of ["unit", "architecture", "contract", "integration"]) {
-    const report = join(folder, `${project}.json`);
-    const code = await run([
-      join(root, "node_modules/vitest/vitest.mjs"),
-      "run",
-      "--project",
-      project,
-      "--reporter=default",
-      "--reporter=json",
-      `--outputFile.json=${report}`,
-      "--passWithNoTests",
-    ]);
-    const counted = readResults(report);
-    passed += counted.passed;
-    skipped += counted.skipped;
-    // A run that failed without a failed test (a file that does not load, an unhandled rejection) counts as one failure.
-    failed += counted.failed === 0 && code !== 0 ? 1 : counted.failed;
-  }
-  rmSync(folder, { recursive: true, force: true });
-  process.stdout.write(`\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}\n`);
-  process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
-}
-
-function readResults(report: string): { readonly passed: number; readonly failed: number; readonly skipped: number } {
+function readResults(report: string): z.infer<typeof Results> | undefined {
   try {
-    const results = Results.parse(JSON.parse(readFileSync(report, "utf8")));
-    return {
-      passed: results.numPassedTests,
-      failed: results.numFailedTests,
-      skipped: results.numPendingTests + results.numTodoTests,
-    };
+    return Results.parse(JSON.parse(readFileSync(report, "utf8")));
   } catch {
-    return { passed: 0, failed: 0, skipped: 0 };
+    return undefined;
   }
 }
 
-await main();
+let passed = 0;
+let failed = 0;
+let skipped = 0;
+for (const [index, run] of (await plannedRuns()).entries()) {
+  say(`── ${run.title}`);
+  const report = join(folder, `${index}.json`);
+  const code = await runProject(run, report);
+  const results = readResults(report);
+  passed += results?.numPassedTests ?? 0;
+  skipped += (results?.numPendingTests ?? 0) + (results?.numTodoTests ?? 0);
+  // A run that failed without a failed test (a file that does not load, an unhandled rejection) counts as one failure.
+  const failures = results?.numFailedTests ?? 0;
+  failed += failures === 0 && code !== 0 ? 1 : failures;
+}
+rmSync(folder, { recursive: true, force: true });
+say(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
+process.exitCode = failed === 0 && passed > 0 ? 0 : 1;

@@ -1,3 +1,4 @@
+import type { Principal } from "@holdfast/protocol";
 import { connectNats, type Link } from "@holdfast/jetstream";
 import { provideNatsServer, startManagedNats, type ManagedNats } from "@holdfast/process";
 import { createClient, type Client } from "holdfast";
@@ -63,7 +64,7 @@ export class BenchWorld implements AsyncDisposable {
       await startProcess(join(import.meta.dirname, "bench-node.ts"), [], { BENCH_NODE: settings }),
       (started) => started.kill("SIGTERM"),
     );
-    const principal = { kind: "service", id: "bench", roles: [] } as const;
+    const principal: Principal = { kind: "service", id: "bench", roles: [] };
     const client = stack.use(await createClient({ nats: access, namespace: NAMESPACE, principal }));
     const link = stack.adopt(
       await connectNats({ servers: access.servers, user: access.user, pass: access.password, name: "bench-raw" }),

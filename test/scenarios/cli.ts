@@ -13,17 +13,13 @@ import { brokenLine, resultLine, type ResultLine, type Scenario } from "./scenar
 const SCENARIOS: readonly Scenario[] = [delegationRestart, mainJob];
 const Seed = z.coerce.number().int().min(0).max(0xffff_ffff);
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  strict: false,
-  options: { seed: { type: "string" }, variant: { type: "string" }, quick: { type: "boolean" } },
-});
+const { values, positionals, unreadable } = readArguments();
 const name = positionals[0] ?? "";
-const seed = Seed.safeParse(values["seed"] ?? 1);
+const seed = Seed.safeParse(values.seed);
 const asked = {
   seed: seed.success ? seed.data : 0,
-  quick: values["quick"] === true,
-  variant: typeof values["variant"] === "string" ? values["variant"] : undefined,
+  quick: values.quick,
+  variant: values.variant,
   say: (line: string) => void process.stderr.write(`${line}\n`),
 };
 
@@ -35,11 +31,27 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
   });
 }
 
+/** The command's arguments; what cannot be read becomes a line as well, not an exception. */
+function readArguments() {
+  const options = {
+    seed: { type: "string", default: "1" },
+    variant: { type: "string" },
+    quick: { type: "boolean", default: false },
+  } as const;
+  try {
+    return { ...parseArgs({ allowPositionals: true, options }), unreadable: undefined };
+  } catch (error) {
+    const { values, positionals } = parseArgs({ allowPositionals: true, args: [], options });
+    return { values, positionals, unreadable: error instanceof Error ? error.message : String(error) };
+  }
+}
+
 /** What is wrong with the command; undefined when nothing is. */
 function complaint(chosen: readonly Scenario[]): string | undefined {
+  if (unreadable !== undefined) return unreadable;
   const known = SCENARIOS.map((scenario) => scenario.name).join(", ");
   if (chosen.length === 0) return `Scenario "${name}": there is none. Name one of ${known}, or all.`;
-  if (!seed.success) return `--seed ${String(values["seed"])}: expected a whole number from 0.`;
+  if (!seed.success) return `--seed ${values.seed}: expected a whole number from 0.`;
   const { variant } = asked;
   if (variant === undefined || chosen.every(({ variants }) => variants.includes(variant))) return undefined;
   const variants = chosen.map((scenario) => `${scenario.name}: ${scenario.variants.join(", ") || "none"}`).join("; ");

@@ -76,8 +76,12 @@ async function untilAtRest({ holdfast, parent, fleet }: JudgementOptions): Promi
   const resting = ["idle", "error", "stuck", "closed"];
   const statuses = async () => (await holdfast.read.headers()).map(({ key, list }) => [key, list["status"]]);
   await waitUntil(
-    `${parent} rests`,
-    async () => resting.includes(String((await holdfast.read.actor(parent))?.header.list["status"])),
+    `${parent} rests, and nobody has anything left to send or to store`,
+    async () => {
+      const headers = await holdfast.read.headers();
+      const status = headers.find(({ key }) => key === parent)?.list["status"];
+      return resting.includes(String(status)) && headers.every(({ needsWork }) => !needsWork);
+    },
     {
       timeoutMs: 60_000,
       tickMs: 50,

@@ -8,10 +8,12 @@ import { AgentFleet } from "./agent-fleet.ts";
 import { delegationMap, judgeDelegation, type Judgement } from "./delegation-judgement.ts";
 import { CHILDREN, CONVERSATION, DelegationStage } from "./delegation-stage.ts";
 import { DELEGATION_VARIANTS, type DelegationVariant } from "./delegation-variants.ts";
-import type { Scenario, ScenarioOptions } from "./scenario.ts";
+import { headline, type Scenario, type ScenarioOptions } from "./scenario.ts";
 
 const SHIPPED_TTL_MS = 3000;
 const QUICK_TTL_MS = 600;
+/** Shorter than the pause between two sweeps (30 s): what only the sweeper finds was forgotten by the takeover. */
+const RECOVERY_LIMIT_MS = 25_000;
 
 const blocker = defineAgent({ name: "blocker", model: "blocker" });
 const delegator = withDelegates(defineAgent({ name: "delegator", model: "delegate-two" }), [blocker]);
@@ -35,7 +37,9 @@ export const delegationRestart: Scenario = {
           continue;
         }
         const namespace = `v${Object.keys(rows).length + 1}`;
-        const { checks, figures } = await play(cluster, namespace, variant, options).catch(broken);
+        const { checks, figures } = await play(cluster, namespace, variant, options).catch((error: unknown) =>
+          broken(error, options),
+        );
         const failed = Object.keys(checks).filter((check) => checks[check] !== true);
         rows[name] = failed.length === 0;
         variants[name] = { ...figures, ...(failed.length > 0 && { failed }) };
@@ -50,10 +54,10 @@ export const delegationRestart: Scenario = {
 
 const ttlOf = ({ quick }: ScenarioOptions): number => (quick ? QUICK_TTL_MS : SHIPPED_TTL_MS);
 
-const broken = (error: unknown): Judgement => ({
-  checks: { completed: false },
-  figures: { error: error instanceof Error ? error.message : String(error) },
-});
+function broken(error: unknown, { say }: ScenarioOptions): Judgement {
+  say(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  return { checks: { completed: false }, figures: { error: headline(error) } };
+}
 
 async function play(
   cluster: Cluster,
@@ -94,6 +98,6 @@ function askedAgainAt(fleet: AgentFleet, interrupted: readonly string[], sinceMs
       const times = interrupted.map((child) => held.find(({ lastUser }) => lastUser === child)?.at);
       return times.every((at) => at !== undefined) ? Math.max(...times) : undefined;
     },
-    { timeoutMs: 60_000, dump: () => fleet.logs().slice(-6000) },
+    { timeoutMs: RECOVERY_LIMIT_MS, dump: () => fleet.logs().slice(-6000) },
   );
 }

@@ -85,6 +85,16 @@ export class DelegationStage {
     );
   }
 
+  /** Waits until every message so far is behind the cursors in the leases: whoever takes over must find the work by scanning records. */
+  async untilCursorsPassed(): Promise<void> {
+    await waitUntil("the cursors have passed every message", async () => {
+      const { leases } = await this.holdfast.read.fleet();
+      const cursors = new Map(leases.map(({ partition, cursor }) => [partition, cursor]));
+      const headers = await this.holdfast.read.headers();
+      return headers.every(({ key, inboxSeq }) => (cursors.get(parseActorKey(key).partition) ?? 0) > inboxSeq);
+    });
+  }
+
   /** Node name → which of the work it owns, by the leases: keys of the parent, the tasks and the conversations below them. */
   async owners(): Promise<ReadonlyMap<string, readonly string[]>> {
     const { leases } = await this.holdfast.read.fleet();

@@ -13,7 +13,7 @@ export interface Death {
   readonly facts?: Readonly<Record<string, unknown>>;
 }
 
-/** One way to die while two children work. */
+/** One way to die while two children work. Some die at once, with their last messages still to be read again, some after a rest. */
 export interface DelegationVariant {
   /** Nodes that run before the conversation starts. */
   readonly nodes: readonly { readonly name: string; readonly crash?: readonly CrashStep[] }[];
@@ -28,6 +28,7 @@ export const DELEGATION_VARIANTS: Readonly<Record<string, DelegationVariant>> = 
   restart: {
     nodes: [{ name: "node-a" }],
     strike: async (stage) => {
+      await stage.untilCursorsPassed();
       const atMs = await stage.kill("node-a");
       await stage.startNode("node-b");
       return { atMs, interrupted: CHILDREN, finished: [] };
@@ -89,6 +90,7 @@ export const DELEGATION_VARIANTS: Readonly<Record<string, DelegationVariant>> = 
 
 /** Kills the node that owns most of the work, and at least one child that is held in its model call. */
 async function killBusiest(stage: DelegationStage): Promise<Death> {
+  await stage.untilCursorsPassed();
   const candidates: { readonly name: string; readonly owned: number; readonly children: readonly string[] }[] = [];
   for (const [name, work] of await stage.owners()) {
     const found = await Promise.all(work.map((key) => stage.childOf(key)));

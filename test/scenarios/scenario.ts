@@ -50,5 +50,9 @@ export const brokenLine = (scenario: string, seed: number, error: unknown): Resu
   resultLine(scenario, seed, {
     rows: { completed: false },
     leftOut: {},
-    details: { error: error instanceof Error ? error.message : String(error) },
+    details: { error: headline(error) },
   });
+
+/** First line of what went wrong: the rest, state and logs, is for standard error. */
+export const headline = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "";

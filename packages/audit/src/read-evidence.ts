@@ -26,13 +26,14 @@ export async function readEvidence(options: ReadEvidenceOptions): Promise<Eviden
     const jsm = await jetstreamManager(nc);
     const names = await jsm.streams.names().next();
     const ns = options.namespace;
-    const actors: AuditedActor[] = [];
+    // By key: what is written while it is read is delivered again.
+    const actors = new Map<string, AuditedActor>();
     const steps: AuditedStep[] = [];
     for (const stream of names) {
       if (stream.startsWith(`KV_hf_${ns}_actors_`)) {
         await readAll(js, jsm, stream, (subject, bytes) => {
           if (bytes.length === 0 || /\._(claim|checkpoint)$/.test(subject)) return;
-          actors.push(AuditedActor.parse(readFramePayload(bytes)));
+          actors.set(subject, AuditedActor.parse(readFramePayload(bytes)));
         });
       } else if (stream.startsWith(`HF_${ns.toUpperCase()}_JOURNAL_`)) {
         await readAll(js, jsm, stream, (_subject, bytes) => {
@@ -41,7 +42,7 @@ export async function readEvidence(options: ReadEvidenceOptions): Promise<Eviden
         });
       }
     }
-    return { actors, ...orderSteps(steps) };
+    return { actors: [...actors.values()], ...orderSteps(steps) };
   } finally {
     await nc.close();
   }
@@ -55,11 +56,15 @@ async function readAll(
 ): Promise<void> {
   const { state } = await jsm.streams.info(stream);
   if (state.messages === 0) return;
+  let lastSeq = state.last_seq;
   const consumer = await js.consumers.get(stream);
   const messages = await consumer.consume({ idle_heartbeat: 1000, expires: 5000 });
   for await (const message of messages) {
     take(message.subject, message.data);
-    if (message.seq >= state.last_seq) break;
+    if (message.seq < lastSeq) continue;
+    // A bucket keeps one value per key: a record written meanwhile has moved behind the end that was known.
+    lastSeq = (await jsm.streams.info(stream)).state.last_seq;
+    if (message.seq >= lastSeq) break;
   }
   await messages.close();
 }

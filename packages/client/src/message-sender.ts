@@ -63,7 +63,10 @@ export class MessageSender {
       idempotencyKey: options.idempotencyKey ?? `once-${randomHex(12)}`,
     };
     const id = hash128(`${scope.target}\0${scope.principal}\0${scope.idempotencyKey}`);
-    const known = options.idempotencyKey === undefined ? undefined : await this.#claim(scope, id, body);
+    const known =
+      options.idempotencyKey === undefined
+        ? undefined
+        : await this.#claim(scope, id, body, options.timeoutMs ?? 10_000);
     if (known !== undefined) return known;
     const bytes = this.#options.codec.encodeEnvelope({ ...body, v: 1, id, replyTo: this.#replies.subject });
     const result = await this.#exchange(key, id, bytes, options.timeoutMs ?? 10_000);
@@ -79,10 +82,17 @@ export class MessageSender {
   }
 
   /** @returns the outcome that the first use of the key had, when there is one */
-  async #claim(scope: IdempotencyScope, id: string, body: EnvelopeBody): Promise<SendResult | undefined> {
+  async #claim(
+    scope: IdempotencyScope,
+    id: string,
+    body: EnvelopeBody,
+    retryForMs: number,
+  ): Promise<SendResult | undefined> {
     const { link, subjects, codec, randomHex } = this.#options;
     const payloadHash = sha256Hex(codec.encodeEnvelope({ ...body, v: 1, id }));
-    const claim = await idempotencyStore(link, subjects.idempotencyBucket).claim(scope, payloadHash, randomHex(8));
+    const claim = await idempotencyStore(link, subjects.idempotencyBucket).claim(scope, payloadHash, randomHex(8), {
+      retryForMs,
+    });
     switch (claim.kind) {
       case "fresh":
         return undefined;

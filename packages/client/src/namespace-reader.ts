@@ -119,28 +119,33 @@ export class NamespaceReader {
 
   async fleet(): Promise<FleetState> {
     const { link, subjects } = this.#options;
-    const nodes: (Heartbeat & { storedAtMs: number })[] = [];
-    const leases: Lease[] = [];
-    const reports: RecoveryReport[] = [];
-    const stuck: StuckList[] = [];
+    // A key that changes while it is read is delivered again.
+    const current = new Map<string, { readonly bytes: Uint8Array; readonly storedAtMs: number }>();
     const reader = await watchBucket(link, {
       bucket: subjects.fleetBucket,
       onFault: () => undefined,
       deliver: ({ key, bytes, removed, storedAtMs }) => {
-        if (removed) return;
-        const value = parseJson(bytes);
-        if (key.startsWith("node."))
-          take(
-            nodes,
-            Heartbeat.transform((node) => ({ ...node, storedAtMs })),
-            value,
-          );
-        else if (key.startsWith("lease.")) take(leases, Lease, value);
-        else if (key.startsWith("report.")) take(reports, RecoveryReport, value);
-        else if (key.startsWith("stuck.")) take(stuck, StuckList, value);
+        if (removed) current.delete(key);
+        else current.set(key, { bytes, storedAtMs });
       },
     });
     await reader.stop();
+    const nodes: (Heartbeat & { storedAtMs: number })[] = [];
+    const leases: Lease[] = [];
+    const reports: RecoveryReport[] = [];
+    const stuck: StuckList[] = [];
+    for (const [key, { bytes, storedAtMs }] of current) {
+      const value = parseJson(bytes);
+      if (key.startsWith("node."))
+        take(
+          nodes,
+          Heartbeat.transform((node) => ({ ...node, storedAtMs })),
+          value,
+        );
+      else if (key.startsWith("lease.")) take(leases, Lease, value);
+      else if (key.startsWith("report.")) take(reports, RecoveryReport, value);
+      else if (key.startsWith("stuck.")) take(stuck, StuckList, value);
+    }
     return { nodes, leases, reports, stuck };
   }
 }

@@ -38,7 +38,12 @@ export type ClaimOutcome =
 
 export interface IdempotencyStore {
   /** Stores the claim before anything is published under it. */
-  claim(scope: IdempotencyScope, payloadHash: string, token: string): Promise<ClaimOutcome>;
+  claim(
+    scope: IdempotencyScope,
+    payloadHash: string,
+    token: string,
+    options?: { readonly retryForMs?: number },
+  ): Promise<ClaimOutcome>;
   /**
    * Stores the outcome (JSON) for later askers; the first one stays.
    * @returns false when the claim is gone, or already has another outcome
@@ -53,8 +58,14 @@ const decoder = new TextDecoder();
 export function idempotencyStore(link: Link, bucket: string): IdempotencyStore {
   const stream = `KV_${bucket}`;
   const subjectOf = (scope: IdempotencyScope): string => `$KV.${bucket}.${scopedMessageId(scope)}`;
-  const write = (subject: string, claim: Claim, expectedSeq: number): ReturnType<typeof compareAndSet> =>
+  const write = (
+    subject: string,
+    claim: Claim,
+    expectedSeq: number,
+    retryForMs?: number,
+  ): ReturnType<typeof compareAndSet> =>
     compareAndSet(link, {
+      retryForMs,
       stream,
       subject,
       bytes: encoder.encode(JSON.stringify(claim)),
@@ -64,10 +75,10 @@ export function idempotencyStore(link: Link, bucket: string): IdempotencyStore {
     });
 
   return {
-    async claim(scope, payloadHash, token) {
+    async claim(scope, payloadHash, token, { retryForMs } = {}) {
       const subject = subjectOf(scope);
       const messageId = scopedMessageId(scope);
-      const outcome = await write(subject, { v: 1, payloadHash, messageId, token }, 0);
+      const outcome = await write(subject, { v: 1, payloadHash, messageId, token }, 0, retryForMs);
       if (outcome.kind === "committed") return { kind: "fresh", messageId, seq: outcome.seq };
       if (outcome.kind === "unknown") return outcome;
       const stored = await readLast(link, stream, subject);

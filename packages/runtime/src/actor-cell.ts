@@ -1,14 +1,15 @@
-import { localEffectsOf, step, type StepMessage } from "@holdfast/durable";
-import { RuntimeFault, toPlainFault, type ActorRecord, type Effect, type MessageOutcome } from "@holdfast/protocol";
+import { localEffectsOf, type StepMessage } from "@holdfast/durable";
+import { toPlainFault, type ActorRecord, type Effect } from "@holdfast/protocol";
 import { pause } from "./abortable-pause.ts";
 import { CellChildren } from "./cell-children.ts";
 import type { CellHost, NodeServices, ServedType } from "./cell-host.ts";
-import { ambiguousItem, errorEvent, hostItem, undeliverableItem } from "./cell-items.ts";
+import { ambiguousItem, hostEvent, hostItem, undeliverableItem } from "./cell-items.ts";
 import { CellMail } from "./cell-mail.ts";
-import { clearOutbox, fitToMachine, isAtRest, passOverMessage, storeMark, type CellStores } from "./cell-stores.ts";
 import { createSender } from "./cell-sending.ts";
+import { CellStepper } from "./cell-stepper.ts";
+import { clearOutbox, fitToMachine, isAtRest, storeMark, type CellStores } from "./cell-stores.ts";
 import { Mailbox, type MailboxItem } from "./mailbox.ts";
-import { outcomeOfDrop, outcomeOfIgnored, refusalOfOutside } from "./message-reading.ts";
+import { outcomeOfDrop, refusalOfOutside } from "./message-reading.ts";
 import { OutboxDispatcher } from "./outbox-dispatcher.ts";
 import type { InboxMessage } from "./ports/index.ts";
 import { RecordHolder } from "./record-holder.ts";
@@ -33,6 +34,7 @@ export class ActorCell {
   readonly #mailbox: Mailbox;
   readonly #mail: CellMail;
   readonly #stores: CellStores;
+  readonly #stepper: CellStepper;
   #isRunning = false;
   #loop: Promise<void> = Promise.resolve();
   #idleSinceMs: number;
@@ -71,6 +73,13 @@ export class ActorCell {
         const current = record();
         if (current !== undefined) this.#enqueue(ambiguousItem(current, childId, entry));
       },
+    });
+    this.#stepper = new CellStepper({
+      key,
+      host,
+      stores: this.#stores,
+      children: this.#children,
+      mail: this.#mail,
     });
   }
 
@@ -169,24 +178,20 @@ export class ActorCell {
 
   /** @returns false when the item must be tried again on a fresh copy */
   async #process(item: MailboxItem): Promise<boolean> {
-    if (this.#holder.record === undefined && !(await this.#load())) return this.#withoutRecord(item);
+    if (this.#holder.record === undefined) {
+      if (!(await this.#load())) return this.#withoutRecord(item);
+      if (item.kind === "rehydrate") await this.#reoffer();
+      else if (await this.#reoffer(item)) return true;
+    }
     switch (item.kind) {
       case "message":
         return this.#take(item.message, item.isReoffered);
       case "timer":
-        return (await this.#apply({ kind: "timer", timer: item.timer, gen: item.gen })) === true;
+        return this.#applyLocal({ kind: "timer", timer: item.timer, gen: item.gen });
       case "host":
-        return (
-          (await this.#apply({
-            kind: "event",
-            id: `${item.childKey}:said`,
-            event: item.event,
-            fromHost: item.childKey,
-            external: false,
-          })) === true
-        );
+        return this.#applyLocal(hostEvent(item.childKey, item.event));
       case "settled":
-        return (await this.#apply(item.step)) === true;
+        return this.#applyLocal(item.step);
       case "mark":
         return this.#mark(item);
       case "ensureJobs":
@@ -211,7 +216,6 @@ export class ActorCell {
     this.#dispatcher.add(current.outbox);
     this.#children.apply(localEffectsOf(current).filter((effect) => effect.kind !== "startJob"));
     this.#mailbox.push({ kind: "ensureJobs" }); // behind the messages that wait: one of them may be an outcome (K3)
-    if (this.#host.hasParked(this.key)) await this.#reoffer();
     return true;
   }
 
@@ -219,82 +223,43 @@ export class ActorCell {
   async #withoutRecord(item: MailboxItem): Promise<boolean> {
     const isOver = this.#host.signal.aborted;
     if (!isOver && this.#holder.record !== undefined) return false; // its repair for this build is not stored yet
-    if (item.kind === "rehydrate") item.done();
+    const { unreadable } = this.#holder;
+    if (item.kind === "rehydrate") {
+      if (!isOver && unreadable === undefined) await this.#reoffer(); // a start may be among them
+      item.done();
+    }
     if (item.kind === "mark") item.stored(false);
     if (isOver || item.kind !== "message") return true;
-    const { message } = item;
-    if (this.#holder.unreadable !== undefined) return this.#mail.park(message, this.#holder.unreadable); // A4
+    const { message, isReoffered } = item;
+    if (unreadable !== undefined) return this.#mail.park(message, isReoffered, unreadable); // A4
     const read = this.#mail.read(message);
-    if (read === undefined) return this.#mail.park(message, "unreadable message");
-    if (read.step.kind === "start") return this.#take(message, item.isReoffered);
+    if (read === undefined) return this.#mail.park(message, isReoffered, "unreadable message");
+    if (read.step.kind === "start") return this.#take(message, isReoffered);
     const isInside = message.principal === undefined && read.step.kind === "event";
-    if (isInside) return this.#mail.park(message, "its start has not arrived"); // F17
-    return this.#mail.refuse(message, read, outcomeOfDrop("not-started", undefined));
+    if (isInside) return this.#mail.park(message, isReoffered, "its start has not arrived"); // F17
+    return this.#mail.refuse(message, isReoffered, read, outcomeOfDrop("not-started", undefined));
   }
 
   async #take(message: InboxMessage, isReoffered: boolean): Promise<boolean> {
-    if (!isReoffered && this.#holder.wasConsidered(message)) return this.#mail.skip(message);
+    if (!isReoffered && this.#holder.wasConsidered(message)) return this.#mail.finish(message, false);
     const read = this.#mail.read(message);
-    if (read === undefined) return this.#mail.park(message, "unreadable message");
+    if (read === undefined) return this.#mail.park(message, isReoffered, "unreadable message");
     if (!isReoffered) this.#holder.consider(message);
     const refusal = message.principal === undefined ? undefined : refusalOfOutside(this.#served.definition, read);
-    if (refusal !== undefined) return this.#mail.refuse(message, read, refusal);
-    const done = await this.#apply(read.step, (outcome) => this.#mail.reply(read, outcome));
-    if (done === "gap") return this.#mail.park(message, "a message of its sender before it has not arrived");
-    if (done && isReoffered) await this.#mail.trimParked(message.seq);
-    else if (done) this.#host.considered(message); // A3
-    return done;
+    if (refusal !== undefined) return this.#mail.refuse(message, isReoffered, read, refusal);
+    const applied = await this.#stepper.apply(read.step, (outcome) => this.#mail.reply(read, outcome));
+    if (applied.kind === "aside") return this.#mail.park(message, isReoffered, applied.why);
+    if (applied.kind === "again") return false;
+    if (applied.frees) await this.#reoffer();
+    return this.#mail.finish(message, isReoffered); // A3
   }
 
-  async #apply(message: StepMessage, told?: (outcome: MessageOutcome) => void): Promise<boolean | "gap"> {
-    const before = this.#holder.record;
-    const carried = this.#dispatcher.unacked;
-    const result = step(this.#served.compiled, before, message, this.#holder.env(carried));
-    if (result.kind === "dropped") {
-      if (result.reason === "gap") return "gap";
-      if (result.reason === "already-started" && before?.settled !== undefined) this.#dispatcher.add([before.settled]);
-      this.#host.count(result.reason === "duplicate" ? "duplicates" : "dropped");
-      told?.(outcomeOfDrop(result.reason, before));
-      return true;
-    }
-    if (result.kind === "ignored") {
-      told?.(outcomeOfIgnored(this.#served.definition, message, result.record));
-      return true;
-    }
-    const stored = await this.#commit(result.record, message, told);
-    if (stored !== "stored") return stored === "refused";
-    const record = result.record;
-    this.#dispatcher.add(record.outbox.slice(carried.length));
-    this.#children.apply(result.local);
-    told?.({ kind: "applied", rev: record.rev, status: record.status, value: record.snapshot.value });
-    if (message.kind === "start" && this.#host.hasParked(this.key)) await this.#reoffer();
-    return true;
-  }
-
-  /** `refused`: the macrostep cannot be stored at all; the actor is unharmed and the sender was told. */
-  async #commit(
-    record: ActorRecord,
-    message: StepMessage,
-    told: ((outcome: MessageOutcome) => void) | undefined,
-  ): Promise<"stored" | "failed" | "refused"> {
-    try {
-      return (await this.#holder.commit(record)) ? "stored" : "failed";
-    } catch (error) {
-      if (!(error instanceof RuntimeFault) || (error.code !== "HF-2004" && error.code !== "HF-2001")) throw error;
-      this.#services.telemetry.error("message.unstorable", {
-        key: this.key,
-        cause: message.kind,
-        code: error.code,
-        reason: error.message,
-      });
-      this.#host.count("dropped");
-      told?.({ kind: "refused", code: error.code, reason: error.message });
-      if (message.kind === "event" && message.from !== undefined) await passOverMessage(this.#stores, message);
-      if (message.kind === "settled" && message.event.type.startsWith("xstate.done.")) {
-        this.#enqueue({ kind: "settled", step: { ...message, event: errorEvent(message.childId, error) } });
-      }
-      return "refused";
-    }
+  /** Applies what is not a message. Set aside means: it stays in the record, and is tried again when that is loaded again. */
+  async #applyLocal(message: StepMessage): Promise<boolean> {
+    const applied = await this.#stepper.apply(message);
+    if (applied.kind === "aside") this.#host.report(this.key, { kind: "parked", why: applied.why });
+    if (applied.kind === "done" && message.kind === "settled") this.#host.resolved(this.key, "ambiguous");
+    return applied.kind !== "again";
   }
 
   async #mark(item: Extract<MailboxItem, { kind: "mark" }>): Promise<boolean> {
@@ -325,9 +290,14 @@ export class ActorCell {
     this.#dispatcher.reset();
   }
 
-  async #reoffer(): Promise<void> {
-    for (const message of await this.#mail.takeParked())
-      this.#mailbox.push({ kind: "message", message, isReoffered: true });
+  /** Puts what was set aside in front of everything that waits, and of `item`. @returns false when there was nothing */
+  async #reoffer(item?: MailboxItem): Promise<boolean> {
+    if (!this.#host.hasParked(this.key)) return false;
+    const parked = await this.#mail.takeParked();
+    this.#stepper.forgetGap();
+    if (item !== undefined) this.#mailbox.putBack(item);
+    this.#mailbox.putFront(parked.map((message) => ({ kind: "message", message, isReoffered: true })));
+    return true;
   }
 
   async #undeliverable(effect: Effect, reason: string): Promise<void> {

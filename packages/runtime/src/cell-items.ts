@@ -1,3 +1,4 @@
+import type { StepMessage } from "@holdfast/durable";
 import { RuntimeFault, type ActorRecord, type ChildEntry, type Effect, type PlainEvent } from "@holdfast/protocol";
 import type { MailboxItem } from "./mailbox.ts";
 
@@ -9,6 +10,15 @@ export function hostItem(childKey: string, event: PlainEvent, record: ActorRecor
   if (childId === undefined || record === undefined) return { kind: "host", childKey, event };
   return settledItem(record, childId, childKey, event);
 }
+
+/** Something a volatile host said, as the machine gets it. */
+export const hostEvent = (childKey: string, event: PlainEvent): StepMessage => ({
+  kind: "event",
+  id: `${childKey}:said`,
+  event,
+  fromHost: childKey,
+  external: false,
+});
 
 /** The error event of a child. */
 export const errorEvent = (childId: string, fault: RuntimeFault): PlainEvent => ({

@@ -1,5 +1,6 @@
-import { toPlainFault, type MessageOutcome } from "@holdfast/protocol";
+import { toPlainFault, type MessageOutcome, type ParentLink, type RuntimeFault } from "@holdfast/protocol";
 import type { CellHost, NodeServices } from "./cell-host.ts";
+import { errorEvent } from "./cell-items.ts";
 import { readMessage, type ReadMessage } from "./message-reading.ts";
 import { encodeParked, tryParked } from "./parked-message.ts";
 import type { InboxMessage } from "./ports/index.ts";
@@ -66,6 +67,16 @@ export class CellMail {
     if (!isReoffered) this.#host.count("parked");
     telemetry.warn("message.parked", { key: this.#key, seq: message.seq, why });
     return this.finish(message, isReoffered);
+  }
+
+  /** Tells a parent that there will be no child (F28). @returns false when that could not be sent yet */
+  async startFailed({ key, genesis, childId }: ParentLink, fault: RuntimeFault): Promise<boolean> {
+    const { codec, log } = this.#services;
+    const id = `${this.#key}:settled`;
+    const event = errorEvent(childId, fault);
+    const settled = { v: 1, kind: "settled", id, toGenesis: genesis, childId, childKey: this.#key, event } as const;
+    const outcome = await log.publish("inbox", key, codec.encodeEnvelope(settled), id);
+    return outcome.kind === "accepted";
   }
 
   /** Every message that was set aside, oldest first. */

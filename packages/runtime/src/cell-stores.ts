@@ -1,5 +1,5 @@
-import { fits, passOver, reconcile, type StepMessage } from "@holdfast/durable";
-import type { ActorRecord } from "@holdfast/protocol";
+import { fits, passOver, reconcile, type StepMessage, type StepResult } from "@holdfast/durable";
+import { RuntimeFault, toPlainFault, type ActorRecord } from "@holdfast/protocol";
 import type { NodeServices, ServedType } from "./cell-host.ts";
 import type { OutboxDispatcher } from "./outbox-dispatcher.ts";
 import type { RecordHolder } from "./record-holder.ts";
@@ -12,17 +12,32 @@ export interface CellStores {
   readonly dispatcher: OutboxDispatcher;
 }
 
-/** Stores that a message was taken although its effect cannot be: the next one of its link would be a gap for ever. */
+/**
+ * Stores that a message was taken although its effect cannot be: the next one of its link would be a gap for ever.
+ * @returns false when that could not be stored either
+ */
 export async function passOverMessage(
   { served, holder, dispatcher }: CellStores,
   message: Extract<StepMessage, { kind: "event" }>,
-): Promise<void> {
+): Promise<boolean> {
   const before = holder.record;
-  if (before === undefined) return;
+  if (before === undefined) return false;
   const carried = dispatcher.unacked;
   const result = passOver(served.compiled, before, message, holder.env(carried), "record-too-large");
-  if (result.kind !== "stepped" || !(await holder.commit(result.record))) return;
+  if (result.kind !== "stepped") return true;
+  if (!(await holder.commit(result.record))) return false;
   dispatcher.add(result.record.outbox.slice(carried.length));
+  return true;
+}
+
+/** A step, or the reason why there can be none on this node however often it is tried: a machine that does not fit, a pool that is not there. */
+export function tryStep<T>(take: () => T): T | { readonly kind: "impossible"; readonly fault: RuntimeFault } {
+  try {
+    return take();
+  } catch (error) {
+    if (error instanceof RuntimeFault) return { kind: "impossible", fault: error };
+    throw error;
+  }
 }
 
 /**
@@ -64,7 +79,15 @@ export async function fitToMachine({ served, holder }: CellStores): Promise<bool
     );
     return false;
   }
-  const repaired = reconcile(compiled, record, holder.env(record.outbox));
+  let repaired: StepResult;
+  try {
+    repaired = reconcile(compiled, record, holder.env(record.outbox));
+  } catch (error) {
+    // Delays and inputs of the new machine are user code that meets a context it may not know.
+    const { message } = toPlainFault(error, "HF-2005");
+    holder.park(`${compiled.stamp.id}@${compiled.stamp.version} of this build cannot take it over: ${message}`);
+    return false;
+  }
   return repaired.kind !== "stepped" || holder.commit(repaired.record);
 }
 

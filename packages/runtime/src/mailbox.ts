@@ -24,6 +24,7 @@ export type MailboxItem =
  * Owns: the queue and where it was cut off. Does not own: the stream.
  *   M1 bounded: beyond the limit only the sequence to go on from is kept, and the rest is fetched again by subject (F43)
  *   M2 stream order within the actor
+ *   M3 a timer goes behind everything that was cut off before it came: an answer may be among it (F23)
  */
 export class Mailbox {
   readonly #key: string;
@@ -33,6 +34,7 @@ export class Mailbox {
   #bytes = 0;
   #messages = 0;
   #overflowFrom: number | undefined;
+  #behindOverflow: MailboxItem[] = [];
   #lastSeq = 0;
   #newestOffered = 0;
 
@@ -61,7 +63,8 @@ export class Mailbox {
   }
 
   push(item: MailboxItem): void {
-    this.#items.push(item);
+    if (item.kind === "timer" && this.#overflowFrom !== undefined) this.#behindOverflow.push(item);
+    else this.#items.push(item);
   }
 
   next(): MailboxItem | undefined {
@@ -103,6 +106,7 @@ export class Mailbox {
     for (const message of messages) this.#add(message);
     // What was offered while we fetched was not kept: only when the fetch reached the newest of it have we caught up (M2).
     this.#overflowFrom = this.#lastSeq >= this.#newestOffered ? undefined : Math.max(from, this.#lastSeq + 1);
+    if (this.#overflowFrom === undefined) this.#items.push(...this.#behindOverflow.splice(0)); // M3
     return messages.length > 0;
   }
 

@@ -1,4 +1,4 @@
-import { RuntimeFault, type Heartbeat } from "@holdfast/protocol";
+import { Heartbeat, RuntimeFault } from "@holdfast/protocol";
 import type { BrokerTime } from "./broker-time.ts";
 import type { FleetView } from "./fleet-view.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
@@ -13,6 +13,8 @@ export interface MembershipOptions {
   readonly view: FleetView;
   readonly leases: LeaseKeeper;
   readonly ttlMs: number;
+  /** Called once when another incarnation lives under this name. */
+  readonly replaced: () => void;
   readonly describe: () => Omit<Heartbeat, "v" | "name" | "incarnation" | "state">;
 }
 
@@ -21,13 +23,14 @@ export interface MembershipOptions {
  *
  * Owns: the key `node.<name>`. Does not own: what others conclude from it.
  *   H1 one write per interval, also the clock sample and the proof of freshness
- *   H2 a second live incarnation of a name refuses to start (F14)
+ *   H2 a second live incarnation of a name refuses to start; one that was silent for a TTL looks whether it was replaced before it writes (F14)
  *   H3 it proves freshness only once it was seen in the watched bucket: what others wrote there before, a greater epoch too, was seen by then (F34)
  */
 export class Membership {
   readonly #options: MembershipOptions;
   #stored: readonly { readonly seq: number; readonly sentMonotonicMs: number; readonly sentWallMs: number }[] = [];
   #seenSeq = 0;
+  #storedAtMs: number | undefined;
   state: Heartbeat["state"] = "joining";
 
   constructor(options: MembershipOptions) {
@@ -41,12 +44,12 @@ export class Membership {
   async claimName(signal: AbortSignal): Promise<void> {
     const { fleet, clock, name, ttlMs } = this.#options;
     const first = await fleet.get(`node.${name}`);
-    if (first === undefined || first.bytes.length === 0 || stateOf(first.bytes) === "left") return;
+    if (first === undefined || isFree(first.bytes)) return;
     const startedAtMs = clock.monotonicMs();
     while (!signal.aborted && clock.monotonicMs() - startedAtMs < ttlMs) {
       await new Promise<void>((resolve) => clock.schedule(Math.max(20, Math.floor(ttlMs / 6)), resolve));
       const now = await fleet.get(`node.${name}`);
-      if (now === undefined || stateOf(now.bytes) === "left") return;
+      if (now === undefined || isFree(now.bytes)) return;
       if (now.seq !== first.seq) {
         throw new RuntimeFault(
           "HF-3004",
@@ -62,23 +65,39 @@ export class Membership {
   /** H1. @returns false when the broker did not store it */
   async beat(): Promise<boolean> {
     const { fleet, clock, name, incarnation, view, time, describe } = this.#options;
+    if (!(await this.#mayWrite())) return false;
     const sentMonotonicMs = clock.monotonicMs();
     const sentWallMs = clock.wallMs();
     const heartbeat: Heartbeat = { v: 1, name, incarnation, state: this.state, ...describe() };
     const stored = await fleet.put(`node.${name}`, new TextEncoder().encode(JSON.stringify(heartbeat)));
     if (stored === undefined) return false;
-    time.sample(sentWallMs, stored.storedAtMs);
+    time.sample(sentMonotonicMs, stored.storedAtMs);
     view.ownBeatStored();
+    this.#storedAtMs = sentMonotonicMs;
     this.#stored = [...this.#stored.slice(-15), { seq: stored.seq, sentMonotonicMs, sentWallMs }];
     this.#renew();
     return true;
   }
 
-  /** Takes a value of the watched bucket. */
-  seen({ key, seq }: FleetValue): void {
-    if (key !== `node.${this.#options.name}`) return;
+  /** Takes a value of the watched bucket. @returns whether it was a heartbeat under our name */
+  seen({ key, seq }: FleetValue): boolean {
+    if (key !== `node.${this.#options.name}`) return false;
     this.#seenSeq = seq;
     this.#renew();
+    return true;
+  }
+
+  /** H2. An overwritten heartbeat would make the other one look dead. */
+  async #mayWrite(): Promise<boolean> {
+    const { fleet, clock, name, incarnation, ttlMs, replaced } = this.#options;
+    if (this.#storedAtMs === undefined || clock.monotonicMs() - this.#storedAtMs < ttlMs) return true;
+    const current = await fleet.get(`node.${name}`).catch(() => "no answer" as const);
+    if (current === "no answer") return false;
+    const holder = current === undefined ? undefined : readHeartbeat(current.bytes);
+    if (holder === undefined || holder.incarnation === incarnation || holder.state === "left") return true;
+    this.state = "left";
+    replaced();
+    return false;
   }
 
   /** H3. */
@@ -90,11 +109,13 @@ export class Membership {
   }
 }
 
-function stateOf(bytes: Uint8Array): unknown {
+/** Nobody's, or of somebody who said goodbye. */
+const isFree = (bytes: Uint8Array): boolean => bytes.length === 0 || readHeartbeat(bytes)?.state === "left";
+
+function readHeartbeat(bytes: Uint8Array): Heartbeat | undefined {
   try {
-    const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    return typeof value === "object" && value !== null && "state" in value ? value.state : undefined;
+    return Heartbeat.safeParse(JSON.parse(new TextDecoder().decode(bytes))).data;
   } catch {
-    return undefined;
+    return undefined; // unreadable: nobody lives there
   }
 }

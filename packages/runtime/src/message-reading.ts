@@ -111,7 +111,19 @@ export function outcomeOfIgnored(
   return { kind: "ignored", ...told };
 }
 
-/** What the sender of a dropped message is told. */
+/** What the sender of a dropped message is told; the type of an actor that has ended may have more to say than that it has. */
+export function outcomeOfDropped(
+  definition: ActorDefinition,
+  message: StepMessage,
+  reason: DropReason,
+  record: ActorRecord | undefined,
+): MessageOutcome {
+  if (reason !== "terminal" || record === undefined || message.kind !== "event") return outcomeOfDrop(reason, record);
+  const why = definition.noEffect?.(message.event, record.snapshot.context, record.snapshot.value).kind ?? "noEffect";
+  return why === "noEffect" ? outcomeOfDrop(reason, record) : outcomeOfIgnored(definition, message, record);
+}
+
+/** What a reason to drop a message means to its sender. */
 export function outcomeOfDrop(reason: DropReason, record: ActorRecord | undefined): MessageOutcome {
   const status = record?.status ?? "absent";
   switch (reason) {

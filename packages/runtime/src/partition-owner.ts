@@ -53,6 +53,8 @@ export class PartitionOwner implements CellHost {
   readonly #stopping = new AbortController();
   readonly #parkedKeys = new Set<string>();
   readonly #recheck = new Set<string>();
+  /** Jobs that another node was running when we last looked. */
+  readonly #custody = new Set<string>();
   #subscription: InboxSubscription | undefined;
   #isCaughtUp = false;
 
@@ -109,11 +111,17 @@ export class PartitionOwner implements CellHost {
     return cell === undefined ? Promise.resolve() : cell.rehydrate();
   }
 
-  /** After one of our heartbeats was stored. */
-  recheck(): void {
+  /** After one of our heartbeats was stored: asks those again whose jobs were held up, once everything stored by now was read. */
+  async recheck(): Promise<void> {
     if (this.#recheck.size === 0 || !this.#isCaughtUp) return;
     const keys = [...this.#recheck];
     this.#recheck.clear();
+    try {
+      await this.#subscription?.readThrough(this.signal);
+    } catch {
+      for (const key of keys) this.#recheck.add(key);
+      return;
+    }
     for (const key of keys) this.cells.get(key)?.recheckJobs();
   }
 
@@ -141,8 +149,12 @@ export class PartitionOwner implements CellHost {
     return !this.signal.aborted && this.#options.mayStartEffects();
   }
 
+  /** True once more after custody ended: the outcome was stored before that, and the next look comes after a read through. */
   isRunElsewhere(jobKey: string, runner: string | undefined): boolean {
-    return this.#options.isRunElsewhere(jobKey, runner);
+    const wasElsewhere = this.#custody.delete(jobKey);
+    const isElsewhere = this.#options.isRunElsewhere(jobKey, runner);
+    if (isElsewhere) this.#custody.add(jobKey);
+    return isElsewhere || wasElsewhere;
   }
 
   considered(message: InboxMessage): void {

@@ -14,6 +14,8 @@ export interface PartitionSetOptions {
   readonly fleet: FleetRegistry;
   readonly leases: LeaseKeeper;
   readonly view: FleetView;
+  /** Stores a heartbeat that names the jobs this process keeps of partitions it no longer owns. */
+  readonly announce: () => Promise<boolean>;
 }
 
 export interface StuckReport {
@@ -34,6 +36,8 @@ export class PartitionSet {
   readonly #options: PartitionSetOptions;
   readonly #barriers = new Map<string, number>();
   readonly #moving = new Set<string>();
+  /** Partitions whose inbox has lost its end, and where it ended when that was last said. */
+  readonly #lost = new Map<string, number>();
 
   constructor(options: PartitionSetOptions) {
     this.#options = options;
@@ -54,7 +58,7 @@ export class PartitionSet {
   }
 
   recheck(): void {
-    for (const owner of this.owners.values()) owner.recheck();
+    for (const owner of this.owners.values()) void owner.recheck();
   }
 
   reports(): readonly StuckReport[] {
@@ -80,8 +84,13 @@ export class PartitionSet {
     }
   }
 
+  /** Ends everything here without a word to the others: this incarnation was replaced. */
+  abandon(): void {
+    for (const [partition, { epoch }] of this.owners) this.#fence(partition, epoch + 1);
+  }
+
   /** Gives a partition away. Running jobs stay with this process; the heartbeat that names them is stored first. */
-  async release(partition: string, announce: () => Promise<boolean> = () => Promise.resolve(true)): Promise<void> {
+  async release(partition: string, announce: () => Promise<boolean> = this.#options.announce): Promise<void> {
     const owner = this.owners.get(partition);
     if (owner === undefined || this.#moving.has(partition)) return;
     this.#moving.add(partition);
@@ -101,7 +110,7 @@ export class PartitionSet {
     }
   }
 
-  async releaseAll(announce: () => Promise<boolean>): Promise<void> {
+  async releaseAll(announce?: () => Promise<boolean>): Promise<void> {
     await inParallel([...this.owners.keys()], 8, (partition) => this.release(partition, announce));
   }
 
@@ -112,23 +121,16 @@ export class PartitionSet {
     try {
       const seen = view.leases.get(partition);
       const position = await services.log.position(partition);
+      if (this.#hasLostData(partition, seen?.lease, position)) return;
       const held = await leases.claim(partition, seen, position);
       if (held === undefined) return;
       await services.crashPoints.reach("after-lease-claim", partition);
-      const lost = held.lease.highest > position.lastSeq;
-      if (lost)
-        services.telemetry.error("broker.lost-data", {
-          partition,
-          had: held.lease.highest,
-          has: position.lastSeq,
-          code: "HF-4006",
-        });
       services.time.raiseTo(held.lease.floorMs);
       const owner = new PartitionOwner({
         partition,
         epoch: held.lease.epoch,
         generation: position.generation,
-        from: lost ? 1 : held.lease.cursor,
+        from: held.lease.cursor,
         services,
         mayStartEffects: () => leases.isFresh,
         isRunElsewhere: (jobKey) => view.inCustody(jobKey, services.incarnation),
@@ -150,6 +152,24 @@ export class PartitionSet {
     } finally {
       this.#moving.delete(partition);
     }
+  }
+
+  /**
+   * Sequences of a stream that ends below what was seen of it are given a second time: what records remember to have considered would swallow
+   * messages accepted since. Nobody serves it until it has a new generation (F11).
+   */
+  #hasLostData(
+    partition: string,
+    lease: Lease | undefined,
+    { generation, lastSeq }: { readonly generation: string; readonly lastSeq: number },
+  ): boolean {
+    if (lease === undefined || lease.generation !== generation || lease.highest <= lastSeq) return false;
+    if (this.#lost.get(partition) !== lastSeq) {
+      const { telemetry } = this.#options.services;
+      telemetry.error("broker.lost-data", { partition, had: lease.highest, has: lastSeq, code: "HF-4006" });
+    }
+    this.#lost.set(partition, lastSeq);
+    return true;
   }
 
   #silentSince(incarnation: string | undefined): number | undefined {

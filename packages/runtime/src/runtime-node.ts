@@ -23,6 +23,7 @@ import type {
   RecordStore,
   Telemetry,
 } from "./ports/index.ts";
+import { repeatEvery } from "./repeated-work.ts";
 import { compileTypes, reportLint } from "./served-types.ts";
 import { resolveSettings, type RuntimeSettings } from "./settings.ts";
 
@@ -120,6 +121,7 @@ export class RuntimeNode {
       fleet: ports.fleet,
       leases: this.#leases,
       view: this.view,
+      announce: () => this.#membership.beat(),
     });
     this.#membership = new Membership({
       name: this.name,
@@ -130,6 +132,7 @@ export class RuntimeNode {
       view: this.view,
       leases: this.#leases,
       ttlMs: this.settings.leaseTtlMs,
+      replaced: () => this.#wasReplaced(),
       describe: () => this.#describe(),
     });
   }
@@ -183,7 +186,8 @@ export class RuntimeNode {
       jobs: this.jobs.size,
     });
     await this.#membership.beat();
-    await this.#partitions.releaseAll(() => this.#membership.beat());
+    await this.#endOfPlanning();
+    await this.#partitions.releaseAll();
     const deadlineMs = clock.monotonicMs() + this.settings.drainGraceMs;
     while (this.jobs.size > 0 && clock.monotonicMs() < deadlineMs && !this.#stopping.signal.aborted)
       await this.#wait(50);
@@ -193,8 +197,10 @@ export class RuntimeNode {
   /** Leaves now: running jobs are given up, their partitions released. */
   async stop(): Promise<void> {
     if (this.#membership.state === "left") return;
+    this.#membership.state = "draining"; // what is released now must not be claimed again
     for (const cancel of this.#cancelLoops) cancel();
     for (const key of this.jobs.keys()) this.jobs.stop(key, "the node stops");
+    await this.#endOfPlanning();
     await this.#partitions.releaseAll(() => Promise.resolve(true));
     this.#membership.state = "left";
     await this.#membership.beat();
@@ -203,9 +209,20 @@ export class RuntimeNode {
     this.#options.telemetry.info("node.left", { node: this.name });
   }
 
+  /** Another incarnation lives under our name (F14): nothing here is ours any more. */
+  #wasReplaced(): void {
+    const { telemetry } = this.#options;
+    telemetry.error("node.replaced", { node: this.name, incarnation: this.incarnation, code: "HF-3004" });
+    for (const cancel of this.#cancelLoops) cancel();
+    for (const key of this.jobs.keys()) this.jobs.stop(key, "another node has this name");
+    this.#partitions.abandon();
+    this.#stopping.abort();
+    void this.#watch?.stop();
+  }
+
   #seen(value: FleetValue): void {
     this.view.take(value);
-    this.#membership.seen(value);
+    if (this.#membership.seen(value)) this.#partitions.recheck();
     if (value.key.startsWith("lease.")) {
       const partition = value.key.slice("lease.".length);
       const seen = this.view.leases.get(partition);
@@ -215,14 +232,14 @@ export class RuntimeNode {
   }
 
   async #tick(): Promise<void> {
-    const isStored = await this.#membership.beat();
-    if (isStored) this.#partitions.recheck();
+    await this.#membership.beat();
     this.#plan();
     await this.#tellStuck();
   }
 
   #plan(): void {
     if (this.#membership.state !== "serving" || this.#stopping.signal.aborted) return;
+    if (!this.#leases.isFresh) return; // what we know of the fleet is as old as our last heartbeat
     if (this.#planning !== undefined) {
       this.#planAgain = true;
       return;
@@ -239,6 +256,11 @@ export class RuntimeNode {
       });
   }
 
+  /** What is being claimed is released with the rest. A claim that hangs is left to those who stay. */
+  #endOfPlanning(): Promise<void> {
+    return Promise.race([this.#planning ?? Promise.resolve(), this.#wait(this.settings.leaseTtlMs)]);
+  }
+
   async #carryOutPlan(): Promise<void> {
     const candidates = new Map<string, string>();
     for (const { heartbeat } of this.view.liveNodes()) {
@@ -253,13 +275,9 @@ export class RuntimeNode {
       candidates,
       leaseOf: (partition) => {
         const seen = this.view.leases.get(partition);
-        return seen === undefined
-          ? undefined
-          : {
-              lease: seen.lease,
-              idleMs: now - seen.changedAtMs,
-              holderAlive: this.#isHolderAlive(seen.lease.holder, partition),
-            };
+        if (seen === undefined) return undefined;
+        const { lease, changedAtMs } = seen;
+        return { lease, idleMs: now - changedAtMs, holderAlive: this.#isHolderAlive(lease.holder, partition) };
       },
       wantedBy: (partition) => this.view.wants.get(partition)?.incarnation,
       ttlMs: this.settings.leaseTtlMs,
@@ -300,26 +318,10 @@ export class RuntimeNode {
       this.#lastReport = text;
   }
 
-  /** Repeats `work`, each time `ms` after the last one ended. */
   #every(ms: number, work: () => Promise<void>): void {
-    let cancel: (() => void) | undefined;
-    let isCancelled = false;
-    const again = (): void => {
-      cancel = this.#options.clock.schedule(ms, () => {
-        work()
-          .catch((error: unknown) =>
-            this.#options.telemetry.warn("node.loop-failed", { reason: toPlainFault(error, "HF-4001").message }),
-          )
-          .finally(() => {
-            if (!isCancelled) again();
-          });
-      });
-    };
-    this.#cancelLoops.push(() => {
-      isCancelled = true;
-      cancel?.();
-    });
-    again();
+    const { clock, telemetry } = this.#options;
+    const failed = (reason: string): void => telemetry.warn("node.loop-failed", { reason });
+    this.#cancelLoops.push(repeatEvery(clock, ms, work, failed));
   }
 
   #wait(ms: number): Promise<void> {

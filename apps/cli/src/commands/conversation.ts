@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { agentNamed } from "@holdfast/agents";
 import { foldTranscript } from "@holdfast/machines";
-import { RuntimeFault } from "@holdfast/protocol";
+import { isErrorCode, RuntimeFault } from "@holdfast/protocol";
 import type { Command } from "commander";
 import { table } from "../output.ts";
 import { resultText } from "../result-text.ts";
@@ -57,7 +57,10 @@ export function conversationCommands(program: Command, context: CommandContext):
           { idempotencyKey: messageId },
         );
         if (result.kind === "refused")
-          throw new RuntimeFault("HF-3001", `Conversation ${id}: ${result.code} ${result.reason}`);
+          throw new RuntimeFault(
+            isErrorCode(result.code) ? result.code : "HF-3001",
+            `Conversation ${id}: ${result.reason}`,
+          );
         output.result({ id, messageId, result }, resultText(result));
       }),
     );
@@ -71,6 +74,7 @@ export function conversationCommands(program: Command, context: CommandContext):
         withClient(context, options, "client", async ({ holdfast }, output) => {
           const result = await holdfast.send({ type: "conversation", id }, { type: verb });
           output.result({ id, result }, resultText(result));
+          if (result.kind === "refused") process.exitCode = 1;
         }),
       );
   }

@@ -49,6 +49,7 @@ export function operatorCommands(program: Command, context: CommandContext): voi
       withClient(context, options, "operator", async ({ holdfast }, output) => {
         const key = targetOf(target, (type, id) => holdfast.key(type, id));
         const entries = await holdfast.read.journal(key);
+        if (entries.length === 0) throw new RuntimeFault("HF-3001", `${key}: there is no such actor.`);
         const rows = entries.map(
           ({ rev, event, from, to, node, atMs }) =>
             [rev, new Date(atMs).toISOString(), node, event.type, stateText(from), stateText(to)] as const,

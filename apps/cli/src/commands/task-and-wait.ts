@@ -78,6 +78,7 @@ export function taskCommands(program: Command, context: CommandContext): void {
           ...(options.reason !== undefined && { reason: options.reason }),
         });
         output.result({ id, result }, resultText(result));
+        if (result.kind === "refused") process.exitCode = 1;
       }),
     );
 }

@@ -1,5 +1,6 @@
-import { readdir, readFile } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { isUtf8 } from "node:buffer";
+import { readdir, readFile, realpath, stat } from "node:fs/promises";
+import { join, sep } from "node:path";
 
 export interface ReportCheck {
   readonly documents: number;
@@ -27,13 +28,13 @@ export async function checkReport(reportPath: string, folder: string, maxBytes: 
   let words = 0;
   const files = await documentsIn(folder);
   for (const file of files) {
-    const bytes = await readFile(join(folder, file)).catch(() => undefined);
+    const text = await textOf(folder, file, maxBytes);
     const section = sections.get(file);
-    if (bytes === undefined || bytes.length > maxBytes || bytes.includes(0)) {
+    if (text === undefined) {
       if (!failed.has(file)) differences.push(`${file}: cannot be read, but the report does not say so`);
       continue;
     }
-    const expected = countIn(bytes.toString("utf8"));
+    const expected = countIn(text);
     if (section === undefined) differences.push(`${file}: missing from the report`);
     else if (section.words !== expected.words || section.headings !== expected.headings) {
       differences.push(
@@ -51,6 +52,16 @@ export async function checkReport(reportPath: string, folder: string, maxBytes: 
   return { documents: sections.size, words, differences };
 }
 
+/** @returns undefined for what the tools refuse: links that lead out, what is too large, what is no text */
+async function textOf(folder: string, file: string, maxBytes: number): Promise<string | undefined> {
+  const path = await realpath(join(folder, file)).catch(() => "");
+  if (!path.startsWith(`${await realpath(folder)}${sep}`)) return undefined;
+  const info = await stat(path);
+  if (!info.isFile() || info.size > maxBytes) return undefined;
+  const bytes = await readFile(path).catch(() => undefined);
+  return bytes === undefined || bytes.includes(0) || !isUtf8(bytes) ? undefined : bytes.toString("utf8");
+}
+
 const sectionsOf = (text: string): readonly Section[] =>
   [...text.matchAll(/^- File: `([^`]+)`\n- Words: (\d+)\n- Headings: (\d+)$/gm)].map(
     ([, file = "", words, headings]) => ({
@@ -60,17 +71,20 @@ const sectionsOf = (text: string): readonly Section[] =>
     }),
   );
 
-/** Documents of a folder as a person would list them: `.md` and `.txt`, no hidden folders, no dependencies. */
+/** Documents of a folder as a person would list them: `.md` and `.txt`, no hidden folders, no dependencies, nothing below a folder that is closed to us. */
 export async function documentsIn(folder: string): Promise<readonly string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  return entries
-    .filter((entry) => entry.isFile() && /\.(md|txt)$/i.test(entry.name))
-    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
-    .filter(
-      (path) =>
-        !path.split("/").some((part) => part.startsWith(".") || part === "node_modules") && path !== "report.md",
-    )
-    .toSorted();
+  const found: string[] = [];
+  const walk = async (below: string): Promise<void> => {
+    const entries = await readdir(join(folder, below), { withFileTypes: true }).catch(() => []);
+    for (const entry of entries) {
+      if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
+      const path = join(below, entry.name);
+      if (entry.isDirectory()) await walk(path);
+      else if (/\.(md|txt)$/i.test(entry.name) && path !== "report.md") found.push(path);
+    }
+  };
+  await walk("");
+  return found.toSorted();
 }
 
 /** Words: runs of non-space with a letter or digit. Headings: ATX headings outside of fenced code. */
@@ -79,9 +93,9 @@ function countIn(text: string): { readonly words: number; readonly headings: num
   for (const run of text.matchAll(/\S+/gu)) if (/\p{L}|\p{N}/u.test(run[0])) words += 1;
   let headings = 0;
   let isCode = false;
-  for (const line of text.replace(/^\uFEFF/, "").split("\n")) {
-    if (/^ {0,3}(```|~~~)/.test(line)) isCode = !isCode;
-    else if (!isCode && /^ {0,3}#{1,6}[ \t]+\S/.test(line)) headings += 1;
+  for (const line of text.replace(/^\uFEFF/, "").split(/\r?\n/)) {
+    if (/^\s{0,3}(```|~~~)/.test(line)) isCode = !isCode;
+    else if (!isCode && /^\s{0,3}#{1,6}\s/.test(line)) headings += 1;
   }
   return { words, headings };
 }

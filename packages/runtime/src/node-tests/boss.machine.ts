@@ -1,4 +1,4 @@
-import { assign, fromPromise, sendParent, sendTo, setup, spawnChild } from "xstate";
+import { assign, enqueueActions, fromPromise, sendParent, sendTo, setup, spawnChild } from "xstate";
 
 const suppliedByNode = fromPromise(async (): Promise<unknown> => {
   throw new Error("supplied by the node");
@@ -12,32 +12,34 @@ export const bossMachine = setup({
     events: {} as
       | { type: "DELEGATE"; id: string; src?: "helper" | "stranger"; input?: unknown }
       | { type: "TELL"; id: string; n: unknown }
-      | { type: "SAID"; n: unknown },
+      | { type: "SAID"; n: unknown }
+      | { type: `xstate.done.actor.${string}`; output: unknown }
+      | { type: `xstate.error.actor.${string}`; error: unknown },
   },
   actors: { helper: placeholder, stranger: placeholder },
+  actions: {
+    delegate: enqueueActions(({ event, enqueue }) => {
+      if (event.type === "DELEGATE") enqueue.spawnChild(event.src ?? "helper", { id: event.id, input: event.input });
+    }),
+  },
 }).createMachine({
   id: "boss",
   version: "1",
   context: { said: [], results: [], errors: [] },
   on: {
-    DELEGATE: [
-      {
-        guard: ({ event }) => event.src === "stranger",
-        actions: spawnChild("stranger", { id: ({ event }) => event.id, input: ({ event }) => event.input } as never),
-      },
-      { actions: spawnChild("helper", { id: ({ event }) => event.id, input: ({ event }) => event.input } as never) },
-    ],
-    TELL: { actions: sendTo(({ event }) => event.id, ({ event }) => ({ type: "WORD", n: event.n })) },
+    DELEGATE: { actions: "delegate" },
+    TELL: {
+      actions: sendTo(
+        ({ event }) => event.id,
+        ({ event }) => ({ type: "WORD", n: event.n }),
+      ),
+    },
     SAID: { actions: assign({ said: ({ context, event }) => [...context.said, event.n] }) },
     "xstate.done.actor.*": {
-      actions: assign({
-        results: ({ context, event }) => [...context.results, (event as unknown as { output: unknown }).output],
-      }),
+      actions: assign({ results: ({ context, event }) => [...context.results, (event as { output: unknown }).output] }),
     },
     "xstate.error.actor.*": {
-      actions: assign({
-        errors: ({ context, event }) => [...context.errors, (event as unknown as { error: unknown }).error],
-      }),
+      actions: assign({ errors: ({ context, event }) => [...context.errors, (event as { error: unknown }).error] }),
     },
   },
 });
@@ -55,7 +57,7 @@ interface HelperInput {
 export const helperMachine = setup({
   types: {
     context: {} as { words: unknown[]; bulk: string; works: boolean },
-    input: {} as HelperInput | undefined,
+    input: undefined as HelperInput | undefined,
     events: {} as { type: "WORD"; n: unknown } | { type: "GO" } | { type: "FINISH" } | { type: "SAY"; n: unknown },
   },
   actors: { labour: suppliedByNode },
@@ -79,4 +81,11 @@ export const helperMachine = setup({
     done: { type: "final" },
   },
   output: ({ context }) => ({ words: context.words }),
+});
+
+/** Cannot do without an assistant from the first moment on. */
+export const managerMachine = setup({ actors: { assistant: placeholder } }).createMachine({
+  id: "manager",
+  version: "1",
+  entry: spawnChild("assistant", { id: "assistant" }),
 });

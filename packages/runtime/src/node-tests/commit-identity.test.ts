@@ -30,7 +30,10 @@ describe("a commit is known by its token", () => {
     const key = await fleet.born("deadline", "d", { waitMs: 5000 });
     const late = fleet.broker.faults.nextCommit({ kind: "lateWrite", hold: true }, { about: key });
     const retry = fleet.broker.faults.nextCommit({ kind: "hang" }, { about: key });
-    await fleet.happened("the deadline is on its way to the record, and sent again", Promise.all([late.happened, retry.happened]));
+    await fleet.happened(
+      "the deadline is on its way to the record, and sent again",
+      Promise.all([late.happened, retry.happened]),
+    );
     first.kill();
     const answer = await fleet.send(key, { type: "ANSWER", text: "yes" });
     const second = await fleet.start("n2");

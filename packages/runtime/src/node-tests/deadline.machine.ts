@@ -4,7 +4,7 @@ import { assign, setup } from "xstate";
 export const deadlineMachine = setup({
   types: {
     context: {} as { answer: unknown; noise: number; waitMs: number },
-    input: {} as { waitMs?: number } | undefined,
+    input: undefined as { waitMs?: number } | undefined,
     events: {} as { type: "ANSWER"; text: string } | { type: "NOISE" },
   },
   delays: { deadline: ({ context }) => context.waitMs },

@@ -15,6 +15,7 @@ import type { CrashPoint, Telemetry } from "../ports/index.ts";
 import { RuntimeNode } from "../runtime-node.ts";
 import type { RuntimeSettings } from "../settings.ts";
 import { ManualClock, MemoryBroker, SeededRandom, type ConnectedNode, type FaultRates } from "../testing/index.ts";
+import { GatedLog } from "./gated-log.ts";
 import { JobDesk } from "./job-desk.ts";
 import { ProcessClock } from "./process-clock.ts";
 import { testActors } from "./test-actors.ts";
@@ -37,6 +38,8 @@ export interface Told {
 interface Hold {
   readonly point: CrashPoint;
   readonly match: string;
+  /** Occasions to let pass. */
+  skip: number;
   readonly reached: () => void;
   readonly released: Promise<void>;
 }
@@ -47,28 +50,34 @@ export class MemoryProcess {
   readonly node: RuntimeNode;
   readonly clock: ProcessClock;
   readonly ports: ConnectedNode;
+  /** Its consumers of inboxes. */
+  readonly log: GatedLog;
   readonly holds: Hold[];
   readonly #goOn: (() => void)[] = [];
 
-  constructor(parts: Pick<MemoryProcess, "name" | "node" | "clock" | "ports" | "holds">) {
+  constructor(parts: Pick<MemoryProcess, "name" | "node" | "clock" | "ports" | "log" | "holds">) {
     this.name = parts.name;
     this.node = parts.node;
     this.clock = parts.clock;
     this.ports = parts.ports;
+    this.log = parts.log;
     this.holds = parts.holds;
   }
 
-  /** Whatever reaches a crash point next with a detail that contains `match` waits there, until it is released. Everything else goes on. */
-  holdAt(point: CrashPoint, match = ""): { readonly reached: Promise<void>; release(): void } {
+  /**
+   * Whatever reaches a crash point next with a detail that contains `match` waits there, until it is released. Everything else goes on.
+   * @param skip  occasions to let pass before
+   */
+  holdAt(point: CrashPoint, match = "", skip = 0): { readonly reached: Promise<void>; readonly release: () => void } {
     const reached = Promise.withResolvers<void>();
     const released = Promise.withResolvers<void>();
-    this.holds.push({ point, match, reached: reached.resolve, released: released.promise });
+    this.holds.push({ point, match, skip, reached: reached.resolve, released: released.promise });
     return { reached: reached.promise, release: released.resolve };
   }
 
   /** Stops the whole process at the next occasion of a crash point; `resume` lets it go on from there. */
-  stopAt(point: CrashPoint, match = ""): { readonly reached: Promise<void> } {
-    const { reached, release } = this.holdAt(point, match);
+  stopAt(point: CrashPoint, match = "", skip = 0): { readonly reached: Promise<void> } {
+    const { reached, release } = this.holdAt(point, match, skip);
     this.#goOn.push(release);
     return { reached: reached.then(() => this.stop()) };
   }
@@ -140,7 +149,10 @@ export class MemoryFleet {
   async start(name: string, options: StartOptions = {}): Promise<MemoryProcess> {
     const process = this.make(name, options);
     const started = process.node.start();
-    await this.happened(`${name} has joined, or could not`, started.catch(() => undefined));
+    await this.happened(
+      `${name} has joined, or could not`,
+      started.catch(() => undefined),
+    );
     await started;
     return process;
   }
@@ -150,20 +162,21 @@ export class MemoryFleet {
     const ports = this.broker.connect(name, options.faults ?? {});
     const clock = new ProcessClock(this.clock.withWallOffset(options.aheadMs ?? 0));
     const holds: Hold[] = [];
+    const log = new GatedLog(ports.log);
     const node = new RuntimeNode({
       name,
       definitions: options.definitions ?? testActors(this.desk),
       pools: ["d"],
       scheme: this.broker.scheme,
       codec: this.codec,
-      ports,
+      ports: { ...ports, log },
       clock,
       random: new SeededRandom(`${name}/${this.processes.length}`),
       telemetry: this.#telemetryOf(name),
       crashPoints: { reach: (point, detail) => reach(holds, point, detail) },
       settings: { ...this.#settings, ...options.settings },
     });
-    const process = new MemoryProcess({ name, node, clock, ports, holds });
+    const process = new MemoryProcess({ name, node, clock, ports, log, holds });
     this.processes.push(process);
     return process;
   }
@@ -208,7 +221,11 @@ export class MemoryFleet {
     return this.outside(key, { kind: "send", event }, id);
   }
 
-  async outside(key: string, body: Record<string, unknown> & { readonly kind: string }, given?: string): Promise<string> {
+  async outside(
+    key: string,
+    body: Record<string, unknown> & { readonly kind: string },
+    given?: string,
+  ): Promise<string> {
     this.#messages += 1;
     const id = given ?? `m${this.#messages}`;
     await this.publishOutside(key, { replyTo: "_INBOX.ada.1", ...body, v: 1, id }, id);
@@ -279,13 +296,14 @@ export class MemoryFleet {
   /** What a person wants to see when something did not happen. */
   dump(): string {
     const nodes = this.processes.map(({ name, node }) => {
-      const owned = [...node.partitions].map(([partition, { epoch, isCaughtUp }]) => `${partition}@${epoch}${isCaughtUp ? "" : "…"}`);
+      const owned = [...node.partitions].map(
+        ([partition, { epoch, isCaughtUp }]) => `${partition}@${epoch}${isCaughtUp ? "" : "…"}`,
+      );
       return `${name}: ${owned.join(" ")} jobs ${node.jobs.keys().join(" ")}`;
     });
-    const told = this.told.slice(-40).map(({ node, event, fields }) => {
-      const { key, partition, why, reason, code, outcome } = fields;
-      return [node, event, key ?? partition, why ?? reason ?? outcome, code].filter((part) => part !== undefined).join(" ");
-    });
+    const told = this.told
+      .slice(-40)
+      .map(({ node, event, fields }) => `${node} ${event} ${JSON.stringify(fields).slice(0, 200)}`);
     return [...nodes, ...told].join("\n");
   }
 
@@ -308,15 +326,20 @@ export class MemoryFleet {
   }
 
   #telemetryOf(node: string): Telemetry {
-    const tell = (event: string, fields: Readonly<Record<string, unknown>>): void =>
-      void this.told.push({ node, event, fields });
+    const tell = (event: string, fields: Readonly<Record<string, unknown>>): void => {
+      if (event !== "machine.lint") this.told.push({ node, event, fields });
+    };
     return { info: tell, warn: tell, error: tell, debug: tell };
   }
 }
 
 function reach(holds: Hold[], point: CrashPoint, detail: string): Promise<void> | undefined {
   const index = holds.findIndex((hold) => hold.point === point && detail.includes(hold.match));
-  const [hold] = index === -1 ? [] : holds.splice(index, 1);
-  hold?.reached();
-  return hold?.released;
+  const hold = holds[index];
+  if (hold === undefined) return undefined;
+  hold.skip -= 1;
+  if (hold.skip >= 0) return undefined;
+  holds.splice(index, 1);
+  hold.reached();
+  return hold.released;
 }

@@ -118,8 +118,7 @@ describe("what was decided leaves, in order, whatever the streams do", () => {
     const hang = fleet.broker.faults.nextPublish({ kind: "hang" }, { about: helper });
     const count = MAX_CARRIED_EFFECTS + 10;
     for (let n = 0; n < count; n += 1) await fleet.send(boss, { type: "TELL", id: "h", n });
-    const report = (): unknown =>
-      [...node.partitions.values()].flatMap(({ reports }) => reports.get(boss) ?? [])[0];
+    const report = (): unknown => [...node.partitions.values()].flatMap(({ reports }) => reports.get(boss) ?? [])[0];
     await fleet.until("it says so", () => report() !== undefined);
     await fleet.clock.advance(5000);
     expect(report()).toMatchObject({ kind: "backpressure" });

@@ -100,12 +100,13 @@ describe("messages that cannot be applied yet are set aside and come back", () =
   });
 
   test("F35: an outside message that was set aside comes back as one from outside, applied once", async () => {
-    const fleet = new MemoryFleet();
+    const fleet = new MemoryFleet({ settings: { cursorFlushMs: 100 } });
     const process = await fleet.alone("n1");
     const key = await fleet.born("boss", "b");
     await fleet.send(key, { type: "DELEGATE", id: "h", input: {} });
     const helper = await fleet.child(key, "h");
     await fleet.until("the helper is there", () => fleet.record(helper) !== undefined);
+    await fleet.clock.advance(500);
     const good = fleet.broker.writesOf(key).at(-1);
     process.kill();
     const damaged = new Uint8Array(good?.bytes ?? []);

@@ -57,7 +57,10 @@ describe("an owner that was stopped, lost its partitions, and goes on", () => {
     const rival = second.holdAt("before-commit", key);
     await fleet.happened("the successor has decided too", rival.reached);
     first.resume();
-    await fleet.until("the former owner's commit is stored", () => fleet.header(key)?.writer === first.node.incarnation);
+    await fleet.until(
+      "the former owner's commit is stored",
+      () => fleet.header(key)?.writer === first.node.incarnation,
+    );
     await fleet.clock.advance(1000);
     rival.release();
     await fleet.until("the job runs", () => fleet.desk.of("free", "n2").length === 1);
@@ -130,7 +133,10 @@ describe("an owner that was stopped, lost its partitions, and goes on", () => {
     await fleet.until("the successor runs it again", () => fleet.desk.of("free", "n2").length === 1);
     expect(fleet.desk.of("free", "n1")[0]?.context.signal.aborted).toBe(false);
     first.resume();
-    await fleet.until("the first attempt is aborted", () => fleet.desk.of("free", "n1")[0]?.context.signal.aborted === true);
+    await fleet.until(
+      "the first attempt is aborted",
+      () => fleet.desk.of("free", "n1")[0]?.context.signal.aborted === true,
+    );
     fleet.desk.of("free", "n1")[0]?.finish("stale");
     fleet.desk.of("free", "n2")[0]?.finish("fresh");
     await fleet.until("an outcome is applied", () => fleet.record(key)?.snapshot.value === "waiting");

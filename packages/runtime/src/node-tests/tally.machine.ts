@@ -4,7 +4,7 @@ import { assign, emit, setup } from "xstate";
 export const tallyMachine = setup({
   types: {
     context: {} as { seen: unknown[] },
-    input: {} as { seen?: unknown[] } | undefined,
+    input: undefined as { seen?: unknown[] } | undefined,
     events: {} as
       | { type: "ADD"; n: unknown }
       | { type: "HINT" }

@@ -36,6 +36,7 @@ export async function takeUpPartition(
   const readMs = services.clock.monotonicMs() - startedAtMs;
   await services.crashPoints.reach("after-barrier", owner.partition);
   await owner.open();
+  for (const key of owner.parkedKeys) live.add(key); // what a former owner could not serve, this one may
   await inParallel([...live], services.settings.rehydrateConcurrency, async (key) => {
     await services.crashPoints.reach("mid-rehydration", key);
     await owner.rehydrate(key);

@@ -13,7 +13,7 @@ export type DocumentFacts = Readonly<z.infer<typeof DocumentFacts>>;
 const MAX_TITLE_CHARACTERS = 120;
 const MAX_SENTENCE_CHARACTERS = 240;
 const FENCE = /^\s{0,3}(?:```|~~~)/;
-const HEADING = /^\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$/;
+const HEADING = /^\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$/s;
 const SENTENCE_END = /[.!?]["')\]]?(?=\s|$)|[。！？]/u;
 
 /**

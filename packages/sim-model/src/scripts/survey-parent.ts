@@ -9,8 +9,14 @@ import type { Finding, ReportOrder, Survey } from "./survey-report.ts";
 
 const ASSIGNMENT = /Survey the documents in (?:"([^"\n]+)"|(\S+))/;
 const REPORT_PATH = "report.md";
+/** An agent may make so many calls in one step. */
+const MAX_CALLS_AT_ONCE = 64;
 
-const Listing = z.object({ files: z.array(z.object({ path: z.string().min(1) })) });
+const Entry = z.object({ path: z.string().min(1) });
+const Listing = z.object({ files: z.array(Entry), skipped: z.array(Entry.extend({ reason: z.string() })).default([]) });
+
+/** Reasons of a listing that are about one document: a reader is sent there all the same, so that the report names it. */
+const UNREADABLE = new Set(["link", "no regular file", "could not be read"]);
 const TaskArguments = z.object({ description: z.string() });
 const OwnerAnswer = z.object({ answer: z.string() });
 const WrittenReport = z.object({ path: z.string().min(1) });
@@ -43,7 +49,8 @@ function nextStep(folder: string, turn: Turn): ScriptStep {
   if (listing === undefined) return callTool("list_files", { path: "." });
 
   const tasks = turn.calls.filter((call) => call.name === "task");
-  if (tasks.length === 0) return delegateReading(folder, listing);
+  const reading = delegateReading(folder, listing, new Set(tasks.map(pathOf)));
+  if (reading !== undefined) return reading;
 
   const question = turn.calls.find((call) => call.name === "ask_owner");
   if (question === undefined) {
@@ -69,19 +76,23 @@ function callTool(name: string, args: Readonly<Record<string, unknown>>): Script
   return { toolCalls: [{ name, arguments: args }] };
 }
 
-function delegateReading(folder: string, listing: AnsweredCall): ScriptStep {
+/** The next readers to send out; undefined when every document has had one. */
+function delegateReading(folder: string, listing: AnsweredCall, sent: ReadonlySet<string>): ScriptStep | undefined {
   const value = parseToolResult(listing.result);
   const parsed = Listing.safeParse(value);
   if (!parsed.success) {
     return { text: `I could not list ${folder}: ${errorOf(value) ?? listing.result}` };
   }
   // The report of an earlier survey is output, not one of the documents.
-  const paths = parsed.data.files
+  const { files, skipped } = parsed.data;
+  const paths = [...files, ...skipped.filter(({ reason }) => UNREADABLE.has(reason))]
     .map((file) => file.path)
     .filter((path) => /\.(?:md|txt)$/i.test(path) && path !== REPORT_PATH);
   if (paths.length === 0) return { text: `I found no documents (.md, .txt) in ${folder}.` };
+  const next = paths.filter((path) => !sent.has(path)).slice(0, MAX_CALLS_AT_ONCE);
+  if (next.length === 0) return undefined;
   return {
-    toolCalls: paths.map((path) => ({
+    toolCalls: next.map((path) => ({
       name: "task",
       arguments: { subagent: "reader", prompt: `Read the document ${path}`, description: path },
     })),
@@ -92,12 +103,15 @@ function findingFrom(task: AnsweredCall): Finding {
   const value = parseToolResult(task.result);
   const facts = DocumentFacts.safeParse(value);
   if (facts.success) return { kind: "read", facts: facts.data };
-  const asked = TaskArguments.safeParse(parseToolResult(task.arguments));
   return {
     kind: "failed",
-    path: asked.data?.description ?? "unknown document",
+    path: pathOf(task),
     reason: errorOf(value) ?? (task.result.trim() || "the reader returned nothing"),
   };
+}
+
+function pathOf(task: AnsweredCall): string {
+  return TaskArguments.safeParse(parseToolResult(task.arguments)).data?.description ?? "unknown document";
 }
 
 // An answer is a choice, `{answer}`, or a sentence with one of the choices in it. Anything else,

@@ -1,0 +1,116 @@
+import { step, type StartMessage, type StepMessage } from "@holdfast/durable";
+import { RuntimeFault, type ActorRecord, type MessageOutcome } from "@holdfast/protocol";
+import type { CellChildren } from "./cell-children.ts";
+import type { CellHost } from "./cell-host.ts";
+import { errorEvent } from "./cell-items.ts";
+import type { CellMail } from "./cell-mail.ts";
+import { passOverMessage, tryStep, type CellStores } from "./cell-stores.ts";
+import { outcomeOfDropped, outcomeOfIgnored } from "./message-reading.ts";
+
+/** `done`: nothing more to do; `frees`: what was set aside may be applied now. `again`: on a fresh copy. `aside`: not now, and why. */
+export type Applied =
+  | { readonly kind: "done"; readonly frees: boolean }
+  | { readonly kind: "again" }
+  | { readonly kind: "aside"; readonly why: string };
+
+type Tell = (outcome: MessageOutcome) => void;
+
+export interface CellStepperOptions {
+  readonly key: string;
+  readonly host: CellHost;
+  readonly stores: CellStores;
+  readonly children: CellChildren;
+  readonly mail: CellMail;
+}
+
+const DONE: Applied = { kind: "done", frees: false };
+const AGAIN: Applied = { kind: "again" };
+
+/**
+ * Applies one message to one actor: step, commit, then hand over what was decided.
+ *
+ * Owns: whether its links have a gap. Does not own: the mailbox, when to try again.
+ *   S1 nothing is handed over before the commit that decided it (I1)
+ *   S2 what can never be stored leaves the actor unharmed, and whoever waits for it is told (F10, F28)
+ */
+export class CellStepper {
+  readonly #options: CellStepperOptions;
+  #hasGap = false;
+
+  constructor(options: CellStepperOptions) {
+    this.#options = options;
+  }
+
+  /** Everything that had been set aside is on offer again. */
+  forgetGap(): void {
+    this.#hasGap = false;
+  }
+
+  async apply(message: StepMessage, tell?: Tell): Promise<Applied> {
+    const { host, stores, children } = this.#options;
+    const { served, holder, dispatcher } = stores;
+    const before = holder.record;
+    const carried = dispatcher.unacked;
+    const result = tryStep(() => step(served.compiled, before, message, holder.env(carried)));
+    switch (result.kind) {
+      case "impossible":
+        if (message.kind === "start") return this.#unborn(message, result.fault, tell);
+        return { kind: "aside", why: `${result.fault.code} ${result.fault.message}` };
+      case "dropped":
+        if (result.reason === "gap") {
+          this.#hasGap = true;
+          return { kind: "aside", why: "a message of its sender before it has not arrived" };
+        }
+        if (result.reason === "already-started" && before?.settled !== undefined) dispatcher.add([before.settled]);
+        host.count(result.reason === "duplicate" ? "duplicates" : "dropped");
+        tell?.(outcomeOfDropped(served.definition, message, result.reason, before));
+        return DONE;
+      case "ignored":
+        tell?.(outcomeOfIgnored(served.definition, message, result.record));
+        return DONE;
+      case "stepped":
+        break;
+    }
+    const { record, local } = result;
+    const stored = await this.#tryCommit(record);
+    if (stored instanceof RuntimeFault) return this.#unstorable(message, stored, tell);
+    if (!stored) return AGAIN;
+    dispatcher.add(record.outbox.slice(carried.length)); // S1
+    children.apply(local);
+    tell?.({ kind: "applied", rev: record.rev, status: record.status, value: record.snapshot.value });
+    const closesGap = this.#hasGap && message.kind === "event" && message.from !== undefined;
+    return { kind: "done", frees: message.kind === "start" || closesGap };
+  }
+
+  async #tryCommit(record: ActorRecord): Promise<boolean | RuntimeFault> {
+    try {
+      return await this.#options.stores.holder.commit(record);
+    } catch (error) {
+      if (error instanceof RuntimeFault && (error.code === "HF-2004" || error.code === "HF-2001")) return error;
+      throw error;
+    }
+  }
+
+  /** S2. */
+  async #unstorable(message: StepMessage, fault: RuntimeFault, tell: Tell | undefined): Promise<Applied> {
+    const { key, host, stores } = this.#options;
+    const { code, message: reason } = fault;
+    stores.services.telemetry.error("message.unstorable", { key, cause: message.kind, code, reason });
+    if (message.kind === "start") return this.#unborn(message, fault, tell);
+    if (message.kind === "timer") return { kind: "aside", why: `${code} ${reason}` }; // it stays in the record
+    host.count("dropped");
+    if (message.kind === "settled" && message.event.type.startsWith("xstate.done."))
+      return this.apply({ ...message, event: errorEvent(message.childId, fault) }, tell);
+    tell?.({ kind: "refused", code, reason });
+    const isLinked = message.kind === "event" && message.from !== undefined;
+    return isLinked && !(await passOverMessage(stores, message)) ? AGAIN : DONE;
+  }
+
+  /** F28: a start that no record can come of is told to whoever waits for it. */
+  async #unborn({ parent }: StartMessage, fault: RuntimeFault, tell: Tell | undefined): Promise<Applied> {
+    if (parent !== undefined && !(await this.#options.mail.startFailed(parent, fault))) return AGAIN;
+    this.#options.host.count("dropped");
+    tell?.({ kind: "refused", code: fault.code, reason: fault.message });
+    return DONE;
+  }
+}
