@@ -62,7 +62,11 @@ export class MessageSender {
       principal: principalToken(principal),
       idempotencyKey: options.idempotencyKey ?? `once-${randomHex(12)}`,
     };
-    const id = hash128(`${scope.target}\0${scope.principal}\0${scope.idempotencyKey}`);
+    // Without a key nobody can use it again: any id that is nobody else's will do.
+    const id =
+      options.idempotencyKey === undefined
+        ? randomHex(16)
+        : hash128(`${scope.target}\0${scope.principal}\0${scope.idempotencyKey}`);
     const known =
       options.idempotencyKey === undefined
         ? undefined

@@ -9,7 +9,7 @@ import type { ValueExtension } from "@holdfast/durable";
 import { ActorRecord, RecordHeader, RuntimeFault } from "@holdfast/protocol";
 import type { z } from "zod";
 import { createMessages, schemaMismatch, type Messages } from "./envelopes.ts";
-import { damaged, readFrame, RECORD_FORMAT, verifyChecksum, writeFrame } from "./frame.ts";
+import { damaged, pureCrc32, readFrame, RECORD_FORMAT, verifyChecksum, writeFrame, type Checksum } from "./frame.ts";
 import { createPlainBytes } from "./plain-bytes.ts";
 import { checkRecordSize, tooLarge } from "./sizes.ts";
 import { FORMAT_UPCASTERS, upcast, type FormatUpcasters } from "./upcast.ts";
@@ -46,9 +46,11 @@ export interface CodecOptions {
   readonly ref: ValueExtension;
   /** Default: those of the released formats. */
   readonly upcasters?: FormatUpcasters;
+  /** CRC-32 (IEEE) of bytes as a signed 32-bit number; default: the pure one. The system's own is ten times faster. */
+  readonly crc32?: Checksum;
 }
 
-export function createCodec({ ref, upcasters = FORMAT_UPCASTERS }: CodecOptions): Codec {
+export function createCodec({ ref, upcasters = FORMAT_UPCASTERS, crc32 = pureCrc32 }: CodecOptions): Codec {
   const { pack, unpack } = createPlainBytes();
   const walk = createWalk(ref);
   const unwalk = createUnwalk(ref);
@@ -82,7 +84,7 @@ export function createCodec({ ref, upcasters = FORMAT_UPCASTERS }: CodecOptions)
       const differing = differingField(record, header);
       if (differing !== undefined) throw new RuntimeFault("HF-2001", contradiction(record, differing));
       const headerBytes = encodeHeader(header);
-      const bytes = writeFrame(headerBytes, pack(walk(record, `Record ${record.key}`)));
+      const bytes = writeFrame(headerBytes, pack(walk(record, `Record ${record.key}`)), crc32);
       if (checkRecordSize(bytes.length).kind !== "hard") return bytes;
       throw tooLarge(record, bytes.length, (value) => encode(value, `Record ${record.key}`).length);
     },
@@ -92,7 +94,7 @@ export function createCodec({ ref, upcasters = FORMAT_UPCASTERS }: CodecOptions)
     },
     decodeRecord(bytes) {
       const frame = readFrame(bytes);
-      verifyChecksum(bytes);
+      verifyChecksum(bytes, crc32);
       const header = readHeader(frame.format, frame.header);
       const payload = decode(frame.payload, damaged);
       const record = check(ActorRecord, upcast(payload, frame.format, RECORD_FORMAT, upcasters.record), "record");

@@ -19,8 +19,12 @@ export interface Frame {
   readonly payload: Uint8Array;
 }
 
+/** CRC-32 (IEEE) as a signed 32-bit number. */
+export type Checksum = (bytes: Uint8Array) => number;
+export const pureCrc32: Checksum = (bytes) => crc.buf(bytes);
+
 /** @returns bytes that nothing else refers to */
-export function writeFrame(header: Uint8Array, payload: Uint8Array): Uint8Array {
+export function writeFrame(header: Uint8Array, payload: Uint8Array, crc32: Checksum = pureCrc32): Uint8Array {
   const bytes = new Uint8Array(FRAME_PREFIX_BYTES + header.length + payload.length);
   bytes.set(header, FRAME_PREFIX_BYTES);
   bytes.set(payload, FRAME_PREFIX_BYTES + header.length);
@@ -31,7 +35,7 @@ export function writeFrame(header: Uint8Array, payload: Uint8Array): Uint8Array 
   const view = new DataView(bytes.buffer);
   view.setUint32(4, header.length);
   view.setUint32(8, payload.length);
-  view.setInt32(12, crc.buf(bytes.subarray(FRAME_PREFIX_BYTES)));
+  view.setInt32(12, crc32(bytes.subarray(FRAME_PREFIX_BYTES)));
   return bytes;
 }
 
@@ -58,9 +62,9 @@ export function readFrame(bytes: Uint8Array): Frame {
 }
 
 /** @throws RuntimeFault HF-2002 when header and payload are not what was written. `bytes` passed `readFrame` */
-export function verifyChecksum(bytes: Uint8Array): void {
+export function verifyChecksum(bytes: Uint8Array, crc32: Checksum = pureCrc32): void {
   const stored = new DataView(bytes.buffer, bytes.byteOffset).getInt32(12);
-  if (crc.buf(bytes.subarray(FRAME_PREFIX_BYTES)) !== stored) throw damaged("the checksum does not fit");
+  if (crc32(bytes.subarray(FRAME_PREFIX_BYTES)) !== stored) throw damaged("the checksum does not fit");
 }
 
 /** The fault for stored bytes that are not what this code base ever wrote. */

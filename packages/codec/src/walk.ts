@@ -26,7 +26,8 @@ export type Walk = (value: unknown, what: string) => unknown;
 
 export function createWalk(ref: ValueExtension): Walk {
   const path: PathStep[] = [];
-  const ancestors: object[] = [];
+  // Filled by level: pushing and emptying it for every value would allocate it anew.
+  const ancestors: (object | undefined)[] = [];
   let containers = 0;
   let subject = "";
 
@@ -36,8 +37,7 @@ export function createWalk(ref: ValueExtension): Walk {
     try {
       return walk(value, 0);
     } finally {
-      // Do not keep a refused value alive.
-      ancestors.length = 0;
+      ancestors.fill(undefined); // do not keep a value alive
     }
   };
 
@@ -67,10 +67,8 @@ export function createWalk(ref: ValueExtension): Walk {
     if (depth >= MAX_VALUE_DEPTH) return refuseDepth(depth);
     containers += 1;
     if (containers > MAX_CONTAINERS) refuse(`more than ${MAX_CONTAINERS} arrays and objects`, 0);
-    ancestors.push(value);
-    const plain = Array.isArray(value) ? walkArray(value, depth) : walkObject(value, depth);
-    ancestors.pop();
-    return plain;
+    ancestors[depth] = value;
+    return Array.isArray(value) ? walkArray(value, depth) : walkObject(value, depth);
   }
 
   function walkArray(array: readonly unknown[], depth: number): unknown {
@@ -110,10 +108,13 @@ export function createWalk(ref: ValueExtension): Walk {
 
   function walkPlain(object: Readonly<Record<string, unknown>>, depth: number): unknown {
     if (hasSymbolKey(object)) refuse("a key that is a symbol", depth);
-    const keys = Object.keys(object);
     let copy: Record<string, unknown> | undefined;
-    let escape = keys.length > MAX_MAP_KEYS;
-    for (const key of keys) {
+    let keys = 0;
+    let escape = false;
+    // for-in reads the fields by their place in the object's shape, about twice as fast as asking for a list of keys first.
+    for (const key in object) {
+      if (!Object.hasOwn(object, key)) continue;
+      keys += 1;
       path[depth] = key;
       if (needsEscape(key)) {
         if (key === "__proto__") refuse("a key named __proto__", depth + 1);
@@ -126,6 +127,7 @@ export function createWalk(ref: ValueExtension): Walk {
       if (copy !== undefined) copy[key] = plain;
     }
     const plain = copy ?? object;
+    escape ||= keys > MAX_MAP_KEYS;
     return escape ? tagged("map", Object.entries(plain), "object") : plain; // W4
   }
 
@@ -208,11 +210,14 @@ const isBuiltIn = <T extends object>(value: object, Class: { readonly prototype:
 const needsEscape = (key: string): boolean =>
   key === TAG_KEY || key === "constructor" || key === "toJSON" || key === "__proto__";
 
-const hasSymbolKey = (object: object): boolean =>
-  Object.getOwnPropertySymbols(object).some((key) => Object.prototype.propertyIsEnumerable.call(object, key));
+/** A key that is a symbol would be lost silently. */
+export function hasSymbolKey(object: object): boolean {
+  const symbols = Object.getOwnPropertySymbols(object);
+  return symbols.some((key) => Object.prototype.propertyIsEnumerable.call(object, key));
+}
 
 /** Items come first among the keys of an array, so the last key tells. A match of a RegExp has such properties. */
-function propertyOfArray(array: readonly unknown[]): string | undefined {
+export function propertyOfArray(array: readonly unknown[]): string | undefined {
   const last = Object.keys(array).at(-1);
   return last === undefined || String(Number(last) >>> 0) === last ? undefined : last;
 }

@@ -4,7 +4,7 @@ import { createCodec, type Codec } from "@holdfast/codec";
 import { actorRefExtension } from "@holdfast/durable";
 import { connectNats, ensureNamespace, type Link } from "@holdfast/jetstream";
 import { composeNatsPorts } from "@holdfast/nats";
-import { createSystemRandom, systemClock } from "@holdfast/process";
+import { createSystemRandom, systemClock, systemCrc32 } from "@holdfast/process";
 import { DEFAULT_POOL, subjectsOf, type Manifest, type Principal } from "@holdfast/protocol";
 import { RuntimeNode, type ActorDefinition, type RuntimeSettings } from "@holdfast/runtime";
 import { noCrashPoints, silentTelemetry, type CrashPoints, type Telemetry } from "@holdfast/runtime/ports";
@@ -83,7 +83,7 @@ export async function startNode(options: StartNodeOptions): Promise<Node> {
       ...options.layout,
       replicas: options.replicas,
     });
-    const codec = createCodec({ ref: actorRefExtension });
+    const codec = createCodec({ ref: actorRefExtension, crc32: systemCrc32 });
     const ports = composeNatsPorts(link, namespace, {
       tokenOf: (bytes) => tokenOf(codec, bytes),
       onFault: (fault) => telemetry.error("nats.reader-stopped", { code: fault.code, reason: fault.message }),
@@ -160,7 +160,7 @@ export async function createClient(options: CreateClientOptions): Promise<Client
   try {
     const holdfast = await HoldfastClient.open({
       link,
-      codec: createCodec({ ref: actorRefExtension }),
+      codec: createCodec({ ref: actorRefExtension, crc32: systemCrc32 }),
       namespace: options.namespace,
       principal: options.principal,
       ...(options.pools !== undefined && { pools: options.pools }),

@@ -47,7 +47,9 @@ export function toStreamMessage(message: Msg, delivery: Delivery): StreamMessage
     bytes: message.data,
     header: (name) => {
       const { headers } = message;
-      return headers?.has(name) === true ? headers.get(name) : undefined;
+      if (headers === undefined) return undefined;
+      const value = headers.get(name);
+      return value !== "" || headers.has(name) ? value : undefined;
     },
   };
 }

@@ -1,7 +1,7 @@
 import { filteredHistory, publishStored, purgeBelow, streamPosition, type Link } from "@holdfast/jetstream";
 import { parseActorKey, RuntimeFault, type ActorKey } from "@holdfast/protocol";
 import type { InboxMessage, InboxSubscription, MessageLog, PublishOutcome } from "@holdfast/runtime/ports";
-import { toInboxMessage } from "./inbox-message.ts";
+import { inboxMessageReader, toInboxMessage } from "./inbox-message.ts";
 import { InboxReader } from "./inbox-reader.ts";
 import type { NamespaceStreams } from "./namespace-streams.ts";
 
@@ -39,6 +39,7 @@ export class NatsMessageLog implements MessageLog {
   subscribe(partition: string, fromSeq: number, deliver: (message: InboxMessage) => void): Promise<InboxSubscription> {
     const { subjects } = this.#streams;
     const stream = subjects.inboxStream(this.#streams.shard(partition));
+    const read = inboxMessageReader(subjects);
     return InboxReader.start(this.#link, {
       stream,
       filters: subjects.inboxFilters(partition),
@@ -46,7 +47,7 @@ export class NatsMessageLog implements MessageLog {
       expectedCreated: this.#streams.created(stream),
       onFault: this.#notices.onFault,
       deliver: (stored) => {
-        const message = toInboxMessage(subjects, stored);
+        const message = read(stored);
         if (message === undefined) {
           this.#notices.onUnreadable({ stream, subject: stored.subject, seq: stored.seq });
         } else deliver(message);

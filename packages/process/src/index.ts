@@ -1,6 +1,7 @@
 export { ENVIRONMENT, parseConfig, type Config, type EnvironmentName } from "./config.ts";
 export { createLogger, type LoggerOptions } from "./logger.ts";
 export { untilSignalled } from "./signals.ts";
+export { systemCrc32 } from "./system-crc32.ts";
 export { systemClock } from "./system-clock.ts";
 export { inboxPrefixOf, type NatsUserName } from "./nats-server/permissions.ts";
 export { ManagedNats, startManagedNats, type NatsCredentials } from "./nats-server/managed-nats.ts";

@@ -54,6 +54,7 @@ export class ActorCell {
       send: createSender(services, served, record, (effect, reason) => this.#undeliverable(effect, reason)),
       pause: (ms) => pause(services.clock, ms, host.signal),
       acked: () => this.#dispatched(),
+      linger: (flush) => services.clock.schedule(services.settings.journalLingerMs, flush),
       failing: (effect, reason, tries) => {
         if (tries !== 3) return;
         services.telemetry.warn("outbox.delayed", { key, effect: effect.id, kind: effect.kind, reason });

@@ -15,7 +15,8 @@ export function createSender(
     const sender = record();
     const first = effects[0];
     if (sender === undefined || first === undefined) return { kind: "dropped" };
-    await services.crashPoints.reach("mid-dispatch", sender.key);
+    const reached = services.crashPoints.reach("mid-dispatch", sender.key);
+    if (reached !== undefined) await reached;
     if (first.kind === "journal") return appendJournal(services, sender, effects);
     if (isMessage(first)) {
       const message = toMessage(services.codec, sender, first);

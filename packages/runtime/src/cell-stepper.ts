@@ -75,9 +75,10 @@ export class CellStepper {
     const stored = await this.#tryCommit(record);
     if (stored instanceof RuntimeFault) return this.#unstorable(message, stored, tell);
     if (!stored) return AGAIN;
+    // First of all: somebody waits for the answer, nobody waits for the journal.
+    tell?.({ kind: "applied", rev: record.rev, status: record.status, value: record.snapshot.value });
     dispatcher.add(record.outbox.slice(carried.length)); // S1
     children.apply(local);
-    tell?.({ kind: "applied", rev: record.rev, status: record.status, value: record.snapshot.value });
     const closesGap = this.#hasGap && message.kind === "event" && message.from !== undefined;
     return { kind: "done", frees: message.kind === "start" || closesGap };
   }

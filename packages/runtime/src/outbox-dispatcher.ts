@@ -9,6 +9,8 @@ export interface OutboxDispatcherOptions {
   /** @returns a promise that resolves after the delay, or rejects when the dispatcher was stopped */
   readonly pause: (ms: number) => Promise<void>;
   readonly acked: () => void;
+  /** Calls back after the time that a journal entry may wait for others. @returns cancels it. Absent: it does not wait */
+  readonly linger?: (flush: () => void) => () => void;
   readonly failing: (effect: Effect, reason: string, tries: number) => void;
 }
 
@@ -18,6 +20,8 @@ interface Entry {
 }
 
 const MAX_JOURNAL_BATCH = 32;
+/** Journal entries that leave without waiting for more. */
+const FULL_JOURNAL_BATCH = 16;
 
 /**
  * Sends the outbox of one actor.
@@ -27,6 +31,7 @@ const MAX_JOURNAL_BATCH = 32;
  *   O2 `start` entries are acknowledged before any other entry of their commit or of later ones leaves (F17)
  *   O3 an entry stays until it is acknowledged; the next commit carries it (F4)
  *   O4 waiting journal entries share one message
+ *   O5 a journal entry lingers for others only while nothing else waits and nobody waits for it
  */
 export class OutboxDispatcher {
   readonly #options: OutboxDispatcherOptions;
@@ -34,6 +39,8 @@ export class OutboxDispatcher {
   readonly #busyLanes = new Set<string>();
   #stopped = false;
   #life = 0;
+  #cancelLinger: (() => void) | undefined;
+  #lingered = false;
   #waiters: { readonly rev: number; readonly resolve: () => void }[] = [];
 
   constructor(options: OutboxDispatcherOptions) {
@@ -58,13 +65,16 @@ export class OutboxDispatcher {
   /** Everything decided up to `rev` is in the journal; jobs of that commit may start. */
   whenJournaled(rev: number): Promise<void> {
     if (!this.#hasJournalUpTo(rev)) return Promise.resolve();
-    return new Promise((resolve) => this.#waiters.push({ rev, resolve }));
+    const journaled = new Promise<void>((resolve) => this.#waiters.push({ rev, resolve }));
+    this.#pump();
+    return journaled;
   }
 
   /** Forgets everything: the copy in memory was dropped. What is on its way is on its way; its receivers dedupe. */
   reset(): void {
     this.#life += 1;
     this.#entries = [];
+    this.#endLinger();
     this.#busyLanes.clear();
     for (const waiter of this.#waiters.splice(0)) waiter.resolve();
   }
@@ -88,12 +98,35 @@ export class OutboxDispatcher {
       if (isStart) startsPending = true;
       if (seenLanes.has(entry.lane)) continue; // O1: not the first of its lane
       seenLanes.add(entry.lane);
-      if (!this.#busyLanes.has(entry.lane)) void this.#run(entry);
+      if (this.#busyLanes.has(entry.lane)) continue;
+      if (entry.lane === JOURNAL_LANE && this.#mayLinger()) this.#startLinger();
+      else void this.#run(entry);
     }
+  }
+
+  /** O5: nobody waits for these entries, and the next macrostep may be on its way. */
+  #mayLinger(): boolean {
+    if (this.#options.linger === undefined || this.#lingered || this.#waiters.length > 0) return false;
+    return this.#entries.length < FULL_JOURNAL_BATCH && this.#entries.every(({ lane }) => lane === JOURNAL_LANE);
+  }
+
+  #startLinger(): void {
+    this.#cancelLinger ??= this.#options.linger?.(() => {
+      this.#cancelLinger = undefined;
+      this.#lingered = true;
+      this.#pump();
+      this.#lingered = false;
+    });
+  }
+
+  #endLinger(): void {
+    this.#cancelLinger?.();
+    this.#cancelLinger = undefined;
   }
 
   async #run(first: Entry): Promise<void> {
     const batch = this.#batchFrom(first);
+    if (first.lane === JOURNAL_LANE) this.#endLinger();
     this.#busyLanes.add(first.lane);
     const effects = batch.map((entry) => entry.effect);
     const life = this.#life;
@@ -141,6 +174,7 @@ export class OutboxDispatcher {
   }
 }
 
+const JOURNAL_LANE = "#journal";
 const NONE: readonly Effect[] = [];
 
 function laneOf(effect: Effect): string {
@@ -151,7 +185,7 @@ function laneOf(effect: Effect): string {
     case "stop":
       return effect.to;
     case "journal":
-      return "#journal";
+      return JOURNAL_LANE;
     case "emit":
       return "#emit";
     case "action":

@@ -113,7 +113,8 @@ export class RecordHolder {
     const token = services.random.hex(8);
     const work = needsWork(record);
     const bytes = services.codec.encodeRecord(record, this.#headerOf(record, token, work));
-    await services.crashPoints.reach(this.#seq === 0 ? "before-create" : "before-commit", this.#key);
+    const before = services.crashPoints.reach(this.#seq === 0 ? "before-create" : "before-commit", this.#key);
+    if (before !== undefined) await before;
     const outcome = await services.records.commit({
       key: this.#key,
       bytes,
@@ -129,7 +130,8 @@ export class RecordHolder {
     this.#record = record;
     this.#seq = outcome.seq;
     this.#host.count("committed");
-    await services.crashPoints.reach("after-commit", this.#key);
+    const after = services.crashPoints.reach("after-commit", this.#key);
+    if (after !== undefined) await after;
     return true;
   }
 

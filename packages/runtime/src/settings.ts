@@ -11,6 +11,8 @@ export interface RuntimeSettings {
   /** An actor at rest for this long leaves memory. */
   readonly passivateMs: number;
   readonly cursorFlushMs: number;
+  /** A journal entry that nobody waits for waits this long for the next ones of its actor, to share a message with them. */
+  readonly journalLingerMs: number;
   /** Messages to an actor that was never started are kept for this long. */
   readonly orphanMs: number;
   readonly rehydrateConcurrency: number;
@@ -27,6 +29,7 @@ export const DEFAULT_SETTINGS: RuntimeSettings = {
   idleCleanMs: 1000,
   passivateMs: 60_000,
   cursorFlushMs: 5000,
+  journalLingerMs: 5,
   orphanMs: 600_000,
   rehydrateConcurrency: 16,
   jobConcurrency: 32,
