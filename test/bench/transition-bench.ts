@@ -9,7 +9,7 @@ import { CounterActors } from "./counter-actors.ts";
 import { cpuBetween, readCpu, type CpuUse } from "./cpu-use.ts";
 import { measureFsyncUs, type MachineFacts } from "./machine-facts.ts";
 import { measureWindow, median, type Window } from "./measure-window.ts";
-import { rawWrites } from "./raw-writes.ts";
+import { ownWrites, rawWrites, type Load } from "./raw-writes.ts";
 import { round, type LoadResult } from "./report.ts";
 import { ratioName, serialName, type TransitionPlan } from "./transition-plan.ts";
 
@@ -25,8 +25,6 @@ interface Sample {
   readonly window: Window;
   readonly cpu: CpuUse | undefined;
 }
-
-type Load = readonly (() => Promise<void>)[];
 
 /** @throws Error when an answer was not `applied`, or when a record does not count what was answered (T2) */
 export async function runTransitionBench(
@@ -73,6 +71,7 @@ class ClassBench {
   async warmUp(): Promise<void> {
     const most = Math.max(...this.#plan.concurrencies);
     await measureWindow(rawWrites(this.#world.link, "warm", this.#actors.shards(most)), this.#plan.warmUpMs);
+    await measureWindow(ownWrites(this.#world.link, "warm-own", this.#actors.shards(most)), this.#plan.warmUpMs);
     await measureWindow(this.#actors.sends(most), 2 * this.#plan.warmUpMs);
     await this.#actors.verify(most);
   }
@@ -80,12 +79,18 @@ class ClassBench {
   /** T1. */
   async compare(concurrency: number, { results, reached }: TransitionFindings): Promise<void> {
     const raw = rawWrites(this.#world.link, `c${concurrency}`, this.#actors.shards(concurrency));
+    const own = ownWrites(this.#world.link, `o${concurrency}`, this.#actors.shards(concurrency));
     const whole = this.#actors.sends(concurrency);
     await measureWindow(raw, this.#plan.warmUpMs / 2);
     await measureWindow(whole, this.#plan.warmUpMs / 2);
-    const pairs: { readonly raw: Sample; readonly whole: Sample }[] = [];
+    await measureWindow(own, this.#plan.warmUpMs / 2);
+    const pairs: { readonly raw: Sample; readonly own: Sample; readonly whole: Sample }[] = [];
     for (let n = 0; n < this.#plan.windows; n += 1) {
-      const pair = { raw: await this.#measure(raw), whole: await this.#measure(whole) };
+      const pair = {
+        own: await this.#measure(own),
+        raw: await this.#measure(raw),
+        whole: await this.#measure(whole),
+      };
       await this.#actors.verify(concurrency); // T2
       pairs.push(pair);
       this.#say(`  ${this.#class} ${concurrency}: ${pairLine(pair.raw.window, pair.whole.window)}`);
@@ -100,10 +105,14 @@ class ClassBench {
       `e2e-${concurrency}`,
       pairs.map((pair) => pair.whole),
     );
-    results.push(rawResult, wholeResult);
+    const ownResult = this.#result(
+      `own-raw-${concurrency}`,
+      pairs.map((pair) => pair.own),
+    );
+    results.push(rawResult, ownResult, wholeResult);
     if (concurrency === 1) reached.set(serialName(this.#class), latency);
     reached.set(ratioName(concurrency, this.#class), rate);
-    for (const result of [rawResult, wholeResult]) this.#say(`${this.#class} ${resultLine(result)}`);
+    for (const result of [rawResult, ownResult, wholeResult]) this.#say(`${this.#class} ${resultLine(result)}`);
     this.#say(
       `${this.#class} medians of the pairs at ${concurrency}: rate ${rate.toFixed(2)}x, p50 ${latency.toFixed(2)}x`,
     );

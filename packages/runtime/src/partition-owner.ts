@@ -250,7 +250,11 @@ export class PartitionOwner implements CellHost {
       await this.#subscription?.readThrough(this.signal); // P2
     } catch {
       if (this.signal.aborted) return;
-      for (const timer of due) this.timers.arm(timer); // the broker is away: try again with the next look
+      // The broker is away. Not at once again: a reader that has ended answers at once, too.
+      const { clock, settings } = this.#services;
+      clock.schedule(settings.heartbeatMs, () => {
+        if (!this.signal.aborted) for (const timer of due) this.timers.armAgain(timer);
+      });
       return;
     }
     if (this.signal.aborted) return;

@@ -39,6 +39,11 @@ export class TimerQueue {
     if (this.#heap[0] === timer) this.#reschedule();
   }
 
+  /** One that fell due and could not be acted on; gives way to a later arming. */
+  armAgain(timer: ArmedTimer): void {
+    if (!this.#byName.has(`${timer.key}\0${timer.timer}`)) this.arm(timer);
+  }
+
   cancel(key: string, timer: string): void {
     this.#byName.delete(`${key}\0${timer}`);
   }

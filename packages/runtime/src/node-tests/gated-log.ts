@@ -1,8 +1,10 @@
+import { RuntimeFault } from "@holdfast/protocol";
 import type { InboxMessage, InboxSubscription, MessageLog, PublishOutcome } from "../ports/index.ts";
 import { untilAborted } from "../testing/until-aborted.ts";
 
 /**
- * A message log whose consumers can be made to lag behind, as they do on a replica, while everything else of its node goes on.
+ * A message log whose consumers can be made to lag behind, as they do on a replica, and whose reads can time out, while everything else
+ * of its node goes on.
  *
  * Owns: what has been read but not handed over. Does not own: the log.
  */
@@ -10,6 +12,7 @@ export class GatedLog implements MessageLog {
   readonly #inner: MessageLog;
   #isSlow = false;
   #waiting: (() => void)[] = [];
+  #failures = 0;
 
   constructor(inner: MessageLog) {
     this.#inner = inner;
@@ -19,9 +22,18 @@ export class GatedLog implements MessageLog {
     this.#isSlow = true;
   }
 
-  goOn(): void {
+  /** Hands over what has waited, one after the other, with time in between for what each of them causes. */
+  async goOn(): Promise<void> {
+    for (let pass = this.#waiting.shift(); pass !== undefined; pass = this.#waiting.shift()) {
+      pass();
+      for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    }
     this.#isSlow = false;
-    for (const pass of this.#waiting.splice(0)) pass();
+  }
+
+  /** The next reads get no answer. */
+  failReads(count: number): void {
+    this.#failures = count;
   }
 
   publish(...request: Parameters<MessageLog["publish"]>): Promise<PublishOutcome> {
@@ -36,6 +48,7 @@ export class GatedLog implements MessageLog {
     const inner = await this.#inner.subscribe(partition, fromSeq, (message) => this.#pass(() => deliver(message)));
     return {
       readThrough: async (signal) => {
+        this.#mayFail();
         await inner.readThrough(signal);
         await untilAborted(signal, new Promise<void>((resolve) => this.#pass(resolve)));
       },
@@ -43,7 +56,8 @@ export class GatedLog implements MessageLog {
     };
   }
 
-  fetch(...request: Parameters<MessageLog["fetch"]>): Promise<readonly InboxMessage[]> {
+  async fetch(...request: Parameters<MessageLog["fetch"]>): Promise<readonly InboxMessage[]> {
+    this.#mayFail();
     return this.#inner.fetch(...request);
   }
 
@@ -53,6 +67,12 @@ export class GatedLog implements MessageLog {
 
   trim(...request: Parameters<MessageLog["trim"]>): Promise<void> {
     return this.#inner.trim(...request);
+  }
+
+  #mayFail(): void {
+    if (this.#failures === 0) return;
+    this.#failures -= 1;
+    throw new RuntimeFault("HF-4008", "Read of the log: expected an answer, got none. Try again.");
   }
 
   #pass(hand: () => void): void {

@@ -166,6 +166,7 @@ describe("what comes from outside", () => {
     await fleet.until("what came after is applied", () => fleet.outcomes(after).length > 0);
     expect(fleet.context(boss)).toEqual({ said: ["after"], results: [], errors: [] });
     expect(fleet.record(boss)).toMatchObject({ status: "active", snapshot: { children: { h: { status: "active" } } } });
+    if (body.kind === "send") expect(fleet.outcomes("forged")).toMatchObject([{ kind: "refused", code: "HF-1004" }]);
   });
 
   test("F35: who starts an actor is known from the subject, whoever the payload names", async () => {

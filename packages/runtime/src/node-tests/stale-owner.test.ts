@@ -3,7 +3,7 @@ import { MemoryFleet } from "./memory-fleet.ts";
 
 describe("an owner that was stopped, lost its partitions, and goes on", () => {
   test("F5, x05: its late create is found by the successor, which carries out what it decided", async () => {
-    const fleet = new MemoryFleet();
+    const fleet = new MemoryFleet({ settings: { sweepMs: 600_000 } });
     const first = await fleet.alone("n1");
     const boss = await fleet.born("boss", "b");
     const create = first.stopAt("before-create", ".helper.");
@@ -120,6 +120,29 @@ describe("an owner that was stopped, lost its partitions, and goes on", () => {
     expect(fleet.outcomes(message).map(({ kind }) => kind)).toEqual(["applied"]);
     expect(fleet.broker.messagesOf("parked", key)).toEqual([]);
     expect(first.node.partitions.size).toBe(0);
+  });
+
+  test("I6: it never writes over a record with a greater epoch", async () => {
+    const fleet = new MemoryFleet({ settings: { sweepMs: 200, passivateMs: 100, idleCleanMs: 50 } });
+    const first = await fleet.alone("n1");
+    const key = await fleet.born("resting", "a");
+    const inMemory = (): boolean => [...first.node.partitions.values()].some(({ cells }) => cells.has(key));
+    await fleet.until("it has left memory", () => !inMemory());
+    first.stop();
+    for (let n = 0; n < 40; n += 1) await fleet.outsider.fleet.put(`noise.${n}`, new Uint8Array(1));
+    const second = await fleet.alone("n2");
+    const one = await fleet.send(key, { type: "ADD", n: 1 });
+    await fleet.until("the successor wrote the record", () => fleet.outcomes(one).length === 1);
+    const busy = second.holdAt("before-commit", key);
+    await fleet.send(key, { type: "ADD", n: 2 });
+    await fleet.happened("it is about to write again", busy.reached);
+    first.resume();
+    await fleet.until("the former owner has noticed", () => fleet.events("partition.fenced", "n1").length === 4);
+    expect(fleet.header(key)).toMatchObject({ writer: second.node.incarnation, epoch: 2 });
+    expect(fleet.context(key)).toEqual({ seen: [1] });
+    busy.release();
+    await fleet.until("all are applied", () => fleet.record(key)?.rev === 3);
+    expect(fleet.context(key)).toEqual({ seen: [1, 2] });
   });
 
   test("a greater epoch aborts its running jobs", async () => {

@@ -12,8 +12,12 @@ describe("deadlines", () => {
     await fleet.clock.advance(3000);
     first.kill();
     const answer = await fleet.send(key, { type: "ANSWER", text: "in time" });
-    await fleet.clock.advance(5000);
-    await fleet.start("n2");
+    const second = fleet.make("n2");
+    second.log.lag(); // the mailbox is the last thing it gets to see
+    void second.node.start();
+    await fleet.clock.advance(10_000);
+    expect(fleet.record(key)?.snapshot.value).toBe("open");
+    await second.log.goOn();
     await fleet.until("it was answered", () => fleet.outcomes(answer).length > 0);
     expect(fleet.record(key)?.snapshot.value).toBe("answered");
     expect(fleet.outcomes(answer)).toMatchObject([{ kind: "applied", value: "answered" }]);
@@ -139,6 +143,18 @@ describe("deadlines", () => {
     await fleet.until("the long one has expired", () => fleet.record(key)?.snapshot.value === "expired");
     expect(fleet.clock.wallMs() - startedAtMs).toBeGreaterThanOrEqual(20_000);
     expect(fleet.clock.wallMs() - startedAtMs).toBeLessThan(20_500);
+  });
+
+  test("F23: while the mailbox cannot be read it waits, and looks again once per heartbeat", async () => {
+    const fleet = new MemoryFleet();
+    const process = await fleet.alone("n1");
+    const key = await fleet.born("deadline", "d", { waitMs: 5000 });
+    await fleet.clock.advance(4500);
+    process.log.failReads(3);
+    await fleet.clock.advance(3400);
+    expect(fleet.record(key)?.snapshot.value).toBe("open");
+    await fleet.until("it has expired", () => fleet.record(key)?.snapshot.value === "expired", 1000);
+    expect(fleet.record(key)?.rev).toBe(2);
   });
 
   test("due while the broker is away, it fires when it is back", async () => {

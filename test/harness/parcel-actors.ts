@@ -1,0 +1,34 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { defineActor, type ActorDefinition, type JobContext } from "holdfast";
+import { z } from "zod";
+import { parcelMachine } from "./parcel.machine.ts";
+
+const Input = z.object({ ms: z.number() });
+
+/** Tells the ledger that an attempt begins, then takes its time. The ledger applies a key once and writes down every attempt. */
+const pack =
+  (ledgerUrl: string) =>
+  async (input: unknown, job: JobContext): Promise<unknown> => {
+    const { ms } = Input.parse(input);
+    const response = await fetch(`${ledgerUrl}/effects`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ callId: job.key, idempotencyKey: job.key, kind: "pack", node: job.node }),
+      signal: job.signal,
+    });
+    if (!response.ok) throw new Error(`ledger answered ${response.status}`);
+    await pause(ms, undefined, { signal: job.signal });
+    return { key: job.key, node: job.node };
+  };
+
+/** Parcels whose packing takes as long as they say. */
+export const parcelActors = (ledgerUrl: string): readonly ActorDefinition[] => [
+  defineActor({
+    type: "parcel",
+    machine: parcelMachine,
+    jobs: {
+      packSure: { crashPolicy: "dedupeKey", run: pack(ledgerUrl) },
+      packOnce: { crashPolicy: "unsafe", run: pack(ledgerUrl) },
+    },
+  }),
+];

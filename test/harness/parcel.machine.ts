@@ -1,0 +1,33 @@
+import { fromPromise, setup } from "xstate";
+
+/** One long effect outside. `sure`: may run again under its key. `once`: must never run twice. */
+export interface ParcelInput {
+  readonly kind: "sure" | "once";
+  readonly ms: number;
+}
+
+const suppliedByNode = fromPromise<unknown, ParcelInput>(async () => {
+  throw new Error("supplied by the node");
+});
+
+export const parcelMachine = setup({
+  types: { context: {} as ParcelInput, input: {} as ParcelInput },
+  actors: { packSure: suppliedByNode, packOnce: suppliedByNode },
+}).createMachine({
+  id: "parcel",
+  version: "1",
+  context: ({ input }) => input,
+  initial: "arriving",
+  states: {
+    arriving: { always: [{ guard: ({ context }) => context.kind === "sure", target: "sure" }, { target: "once" }] },
+    sure: {
+      invoke: { id: "packSure", src: "packSure", input: ({ context }) => context, onDone: "packed", onError: "lost" },
+    },
+    once: {
+      invoke: { id: "packOnce", src: "packOnce", input: ({ context }) => context, onDone: "packed", onError: "lost" },
+    },
+    packed: { type: "final" },
+    lost: { type: "final" },
+  },
+  output: ({ event }) => event,
+});
