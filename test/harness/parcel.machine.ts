@@ -1,4 +1,4 @@
-import { fromPromise, setup } from "xstate";
+import { assign, fromPromise, setup } from "xstate";
 
 /** One long effect outside. `sure`: may run again under its key. `once`: must never run twice. */
 export interface ParcelInput {
@@ -11,23 +11,35 @@ const suppliedByNode = fromPromise<unknown, ParcelInput>(async () => {
 });
 
 export const parcelMachine = setup({
-  types: { context: {} as ParcelInput, input: {} as ParcelInput },
+  types: { context: {} as ParcelInput & { packed: unknown }, input: {} as ParcelInput },
   actors: { packSure: suppliedByNode, packOnce: suppliedByNode },
 }).createMachine({
   id: "parcel",
   version: "1",
-  context: ({ input }) => input,
+  context: ({ input }) => ({ ...input, packed: undefined }),
   initial: "arriving",
   states: {
     arriving: { always: [{ guard: ({ context }) => context.kind === "sure", target: "sure" }, { target: "once" }] },
     sure: {
-      invoke: { id: "packSure", src: "packSure", input: ({ context }) => context, onDone: "packed", onError: "lost" },
+      invoke: {
+        id: "packSure",
+        src: "packSure",
+        input: ({ context }) => context,
+        onDone: { target: "packed", actions: assign({ packed: ({ event }) => event.output }) },
+        onError: "lost",
+      },
     },
     once: {
-      invoke: { id: "packOnce", src: "packOnce", input: ({ context }) => context, onDone: "packed", onError: "lost" },
+      invoke: {
+        id: "packOnce",
+        src: "packOnce",
+        input: ({ context }) => context,
+        onDone: { target: "packed", actions: assign({ packed: ({ event }) => event.output }) },
+        onError: "lost",
+      },
     },
     packed: { type: "final" },
     lost: { type: "final" },
   },
-  output: ({ event }) => event,
+  output: ({ context }) => context.packed,
 });

@@ -6,7 +6,7 @@ import { NodeFleet } from "../harness/node-fleet.ts";
 import { waitUntil } from "../harness/wait-until.ts";
 
 const TTL_MS = 600;
-const Packed = z.object({ output: z.object({ key: z.string(), node: z.string() }) });
+const Packed = z.object({ key: z.string(), node: z.string() });
 const Pings = z.object({ pings: z.number() });
 const Shipped = z.object({ shipped: z.object({ key: z.string() }) });
 
@@ -15,8 +15,9 @@ beforeAll(async () => {
   cluster = await Cluster.start();
 });
 afterAll(async () => {
-  expect((await cluster.figures()).duplicateEffects).toBe(0);
+  const { duplicateEffects } = await cluster.figures();
   await cluster.stop();
+  if (duplicateEffects > 0) throw new Error(`${duplicateEffects} effects happened twice`);
 });
 
 /** A fleet of its own namespace. Partitions stay where they are until a node dies or leaves. */
@@ -47,7 +48,7 @@ async function startParcels(client: Client, count: number, kind: "sure" | "once"
 /** Waits until all have ended. @returns what their jobs said */
 async function packed(client: Client, keys: readonly string[]): Promise<readonly { key: string; node: string }[]> {
   const records = await Promise.all(keys.map((key) => cluster.ended(client, key)));
-  return records.map(({ snapshot }) => Packed.parse(snapshot.output).output);
+  return records.map(({ snapshot }) => Packed.parse(snapshot.output));
 }
 
 describe.concurrent("interleavings with real processes", () => {
