@@ -72,12 +72,14 @@ describe.concurrent("interleavings with real processes", () => {
       await waitUntil("the first has noticed", () => first.log().includes("partition.fenced"), {
         dump: () => first.log(),
       });
-      expect(results.map(({ node }) => node)).toEqual(parcels.map(() => "n2"));
       for (const { snapshot } of ended) expect(snapshot.output).toMatchObject({ shipped: { kind: "ship" } });
       const evidence = await cluster.evidence("stopped");
       expect(evidence.contradictions).toEqual([]);
       const steps = [...evidence.journals.values()].flat();
       expect(steps.filter(({ node, atMs }) => node === "n1" && atMs > stoppedAtMs + TTL_MS)).toEqual([]);
+      // Which attempt's outcome came first is open (F20); it was applied once.
+      const outcomes = steps.filter(({ event }) => event.type === "xstate.done.actor.packSure");
+      expect(outcomes).toHaveLength(parcels.length);
       const attempts = await fleet.attempts();
       for (const { key } of results) expect(attempts.get(key)).toEqual(["n1", "n2"]);
       expect((await client.holdfast.read.fleet()).leases.map(({ holder }) => holder)).toEqual(
