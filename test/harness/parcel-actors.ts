@@ -1,15 +1,16 @@
+import { existsSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { defineActor, type ActorDefinition, type JobContext } from "holdfast";
 import { z } from "zod";
 import { parcelMachine } from "./parcel.machine.ts";
 
-const Input = z.object({ ms: z.number() });
+const Input = z.object({ gate: z.string() });
 
-/** Tells the ledger that an attempt begins, then takes its time. The ledger applies a key once and writes down every attempt. */
+/** Tells the ledger that an attempt begins, then goes on until its gate opens. The ledger applies a key once and writes down every attempt. */
 const pack =
   (ledgerUrl: string) =>
   async (input: unknown, job: JobContext): Promise<unknown> => {
-    const { ms } = Input.parse(input);
+    const { gate } = Input.parse(input);
     const response = await fetch(`${ledgerUrl}/effects`, {
       method: "POST",
       headers: { "content-type": "application/json" },
@@ -17,11 +18,11 @@ const pack =
       signal: job.signal,
     });
     if (!response.ok) throw new Error(`ledger answered ${response.status}`);
-    await pause(ms, undefined, { signal: job.signal });
+    while (!existsSync(gate)) await pause(20, undefined, { signal: job.signal });
     return { key: job.key, node: job.node };
   };
 
-/** Parcels whose packing takes as long as they say. */
+/** Parcels whose packing takes as long as the test wants. */
 export const parcelActors = (ledgerUrl: string): readonly ActorDefinition[] => [
   defineActor({
     type: "parcel",

@@ -1,9 +1,9 @@
 import { assign, fromPromise, setup } from "xstate";
 
-/** One long effect outside. `sure`: may run again under its key. `once`: must never run twice. */
+/** One long effect outside. `sure`: may run again under its key. `once`: must never run twice. It ends when the file `gate` exists. */
 export interface ParcelInput {
   readonly kind: "sure" | "once";
-  readonly ms: number;
+  readonly gate: string;
 }
 
 const suppliedByNode = fromPromise<unknown, ParcelInput>(async () => {

@@ -36,6 +36,8 @@ export class ActorCell {
   readonly #stores: CellStores;
   readonly #stepper: CellStepper;
   #isRunning = false;
+  /** The next step does not fit into a record together with what has not left yet. */
+  #isFull = false;
   #loop: Promise<void> = Promise.resolve();
   #idleSinceMs: number;
   #cancelClean: (() => void) | undefined;
@@ -149,14 +151,11 @@ export class ActorCell {
 
   async #run(): Promise<void> {
     for (let backoffMs = 10; !this.#host.signal.aborted;) {
-      if (this.#holder.isOverfull(this.#dispatcher)) break; // F26; `#dispatched` wakes it
+      if (this.#isOverfull()) break; // F26; `#dispatched` wakes it
       const item = this.#mailbox.next();
-      if (item === undefined) {
-        if (this.#mailbox.hasOverflow && (await this.#mailbox.refill())) continue;
-        break;
-      }
+      if (item === undefined && !this.#mailbox.hasOverflow) break;
       try {
-        const done = await this.#process(item);
+        const done = await (item === undefined ? this.#mailbox.refill() : this.#process(item));
         if (done) {
           backoffMs = 10;
           continue;
@@ -165,16 +164,25 @@ export class ActorCell {
         const fault = toPlainFault(error, "HF-2001");
         this.#services.telemetry.error("actor.failed", { key: this.key, code: fault.code, reason: fault.message });
       }
-      this.#forget(); // A2
-      this.#mailbox.putBack(item);
+      if (item !== undefined) {
+        this.#mailbox.putBack(item);
+        if (this.#isFull) continue; // its copy is as good as before
+        this.#forget(); // A2
+      }
       await pause(this.#services.clock, backoffMs, this.#host.signal).catch(() => undefined);
       backoffMs = Math.min(2000, backoffMs * 2);
     }
     this.#isRunning = false;
     if (this.#host.signal.aborted) this.#giveUp();
     this.#idleSinceMs = this.#services.clock.monotonicMs();
-    if (!this.#mailbox.isEmpty && !this.#holder.isOverfull(this.#dispatcher)) this.#wake();
+    if (!this.#mailbox.isEmpty && !this.#isOverfull()) this.#wake();
     else this.#scheduleClean();
+  }
+
+  #isOverfull(): boolean {
+    const isOverfull = this.#holder.isOverfull(this.#dispatcher, this.#isFull);
+    if (!isOverfull) this.#isFull = false;
+    return isOverfull;
   }
 
   /** @returns false when the item must be tried again on a fresh copy */
@@ -245,12 +253,16 @@ export class ActorCell {
     if (!isReoffered && this.#holder.wasConsidered(message)) return this.#mail.finish(message, false);
     const read = this.#mail.read(message);
     if (read === undefined) return this.#mail.park(message, isReoffered, "unreadable message");
-    if (!isReoffered) this.#holder.consider(message);
+    const undo = isReoffered ? undefined : this.#holder.consider(message);
     const refusal = message.principal === undefined ? undefined : refusalOfOutside(this.#served.definition, read);
     if (refusal !== undefined) return this.#mail.refuse(message, isReoffered, read, refusal);
     const applied = await this.#stepper.apply(read.step, (outcome) => this.#mail.reply(read, outcome));
     if (applied.kind === "aside") return this.#mail.park(message, isReoffered, applied.why);
-    if (applied.kind === "again") return false;
+    if (applied.kind === "full") {
+      undo?.();
+      this.#isFull = true;
+    }
+    if (applied.kind !== "done") return false;
     if (applied.frees) await this.#reoffer();
     return this.#mail.finish(message, isReoffered); // A3
   }
@@ -260,7 +272,8 @@ export class ActorCell {
     const applied = await this.#stepper.apply(message);
     if (applied.kind === "aside") this.#host.report(this.key, { kind: "parked", why: applied.why });
     if (applied.kind === "done" && message.kind === "settled") this.#host.resolved(this.key, "ambiguous");
-    return applied.kind !== "again";
+    this.#isFull = applied.kind === "full";
+    return applied.kind === "done" || applied.kind === "aside";
   }
 
   async #mark(item: Extract<MailboxItem, { kind: "mark" }>): Promise<boolean> {

@@ -7,10 +7,13 @@ import type { CellMail } from "./cell-mail.ts";
 import { passOverMessage, tryStep, type CellStores } from "./cell-stores.ts";
 import { outcomeOfDropped, outcomeOfIgnored } from "./message-reading.ts";
 
-/** `done`: nothing more to do; `frees`: what was set aside may be applied now. `again`: on a fresh copy. `aside`: not now, and why. */
+/**
+ * `done`: nothing more to do; `frees`: what was set aside may be applied now. `again`: on a fresh copy. `aside`: not now, and why.
+ * `full`: when something of what was decided before has left.
+ */
 export type Applied =
   | { readonly kind: "done"; readonly frees: boolean }
-  | { readonly kind: "again" }
+  | { readonly kind: "again" | "full" }
   | { readonly kind: "aside"; readonly why: string };
 
 type Tell = (outcome: MessageOutcome) => void;
@@ -73,6 +76,7 @@ export class CellStepper {
     }
     const { record, local } = result;
     const stored = await this.#tryCommit(record);
+    if (stored instanceof RuntimeFault && stored.code === "HF-2004" && carried.length > 0) return { kind: "full" };
     if (stored instanceof RuntimeFault) return this.#unstorable(message, stored, tell);
     if (!stored) return AGAIN;
     // First of all: somebody waits for the answer, nobody waits for the journal.

@@ -38,22 +38,34 @@ test("V1: a node is dead after the TTL when our own heartbeats were stored meanw
   beat("b");
   for (let i = 0; i < 2; i += 1) {
     pass(1600);
-    fleet.ownBeatStored();
+    fleet.ownBeatSeen();
   }
   expect(fleet.isIncarnationAlive("b:aaaaaaaa")).toBe(true); // past the TTL, but two beats are not enough
-  fleet.ownBeatStored();
+  pass(1600);
+  fleet.ownBeatSeen();
   expect(fleet.isIncarnationAlive("b:aaaaaaaa")).toBe(false);
 });
 
 test("V1: an outage of the broker kills nobody, however long (x14)", () => {
   const { fleet, beat, pass } = view();
   beat("b");
-  fleet.ownBeatStored();
+  fleet.ownBeatSeen();
   pass(60_000); // nothing is stored, neither theirs nor ours
   expect(fleet.isIncarnationAlive("b:aaaaaaaa")).toBe(true);
-  fleet.ownBeatStored(); // the broker is back: two of ours before theirs arrives
+  fleet.ownBeatSeen(); // the broker is back: two of ours before theirs arrives
   beat("b");
-  fleet.ownBeatStored();
+  fleet.ownBeatSeen();
+  expect(fleet.isIncarnationAlive("b:aaaaaaaa")).toBe(true);
+});
+
+test("V1: heartbeats in quick succession, as a planned move makes them, count as one", () => {
+  const { fleet, beat, pass } = view();
+  beat("b");
+  pass(4000);
+  for (let i = 0; i < 8; i += 1) {
+    pass(20);
+    fleet.ownBeatSeen();
+  }
   expect(fleet.isIncarnationAlive("b:aaaaaaaa")).toBe(true);
 });
 

@@ -5,7 +5,7 @@ export interface SeenNode {
   readonly heartbeat: Heartbeat;
   /** Our monotonic clock when its heartbeat last moved. */
   readonly movedAtMs: number;
-  /** How many of our own heartbeats were stored by then. */
+  /** How many of our own heartbeats were seen by then. */
   readonly ourBeats: number;
 }
 
@@ -20,8 +20,8 @@ export interface SeenLease {
  * What this node knows of the fleet, from the watched bucket.
  *
  * Owns: the last seen heartbeats, leases and wants. Does not own: decisions about them (`planPlacement`).
- *   V1 a node is dead only when three of our own heartbeats were stored in the same bucket since its heartbeat last moved, and the TTL
- *      passed on our monotonic clock: an outage of the broker stops both, so it kills nobody (F18)
+ *   V1 a node is dead only when we have seen three of our own heartbeats in the same bucket since its heartbeat last moved, and the TTL
+ *      passed on our monotonic clock: an outage of the broker, or of our view of it, stops both, so it kills nobody (F18)
  *   V2 another incarnation of a name is another node (F14)
  */
 export class FleetView {
@@ -32,6 +32,7 @@ export class FleetView {
   readonly #telemetry: Telemetry;
   readonly #ttlMs: number;
   #ourBeats = 0;
+  #lastOwnAtMs: number | undefined;
 
   constructor(options: { readonly clock: Clock; readonly telemetry: Telemetry; readonly ttlMs: number }) {
     this.#clock = options.clock;
@@ -39,7 +40,11 @@ export class FleetView {
     this.#ttlMs = options.ttlMs;
   }
 
-  ownBeatStored(): void {
+  /** One of our own was seen in the bucket. Several at once, as a planned move makes them, count as one. */
+  ownBeatSeen(): void {
+    const now = this.#clock.monotonicMs();
+    if (this.#lastOwnAtMs !== undefined && now - this.#lastOwnAtMs < this.#ttlMs / 6) return;
+    this.#lastOwnAtMs = now;
     this.#ourBeats += 1;
   }
 

@@ -13,10 +13,13 @@ export interface MembershipOptions {
   readonly view: FleetView;
   readonly leases: LeaseKeeper;
   readonly ttlMs: number;
+  readonly heartbeatMs: number;
   /** Called once when another incarnation lives under this name. */
   readonly replaced: () => void;
   readonly describe: () => Omit<Heartbeat, "v" | "name" | "incarnation" | "state">;
 }
+
+const NO_ANSWER = Symbol("no answer");
 
 /**
  * This node's heartbeat.
@@ -24,6 +27,7 @@ export interface MembershipOptions {
  * Owns: the key `node.<name>`. Does not own: what others conclude from it.
  *   H1 one write per interval, also the clock sample and the proof of freshness
  *   H2 a second live incarnation of a name refuses to start; one that was silent for a TTL looks whether it was replaced before it writes (F14)
+ *   H4 no answer is waited for longer than until the next heartbeat is due: others would count theirs meanwhile and take us for dead (F18)
  *   H3 it proves freshness only once it was seen in the watched bucket: what others wrote there before, a greater epoch too, was seen by then (F34)
  */
 export class Membership {
@@ -64,15 +68,14 @@ export class Membership {
 
   /** H1. @returns false when the broker did not store it */
   async beat(): Promise<boolean> {
-    const { fleet, clock, name, incarnation, view, time, describe } = this.#options;
+    const { fleet, clock, name, incarnation, time, describe } = this.#options;
     if (!(await this.#mayWrite())) return false;
     const sentMonotonicMs = clock.monotonicMs();
     const sentWallMs = clock.wallMs();
     const heartbeat: Heartbeat = { v: 1, name, incarnation, state: this.state, ...describe() };
-    const stored = await fleet.put(`node.${name}`, new TextEncoder().encode(JSON.stringify(heartbeat)));
-    if (stored === undefined) return false;
+    const stored = await this.#inTime(fleet.put(`node.${name}`, new TextEncoder().encode(JSON.stringify(heartbeat))));
+    if (stored === undefined || stored === NO_ANSWER) return false;
     time.sample(sentMonotonicMs, stored.storedAtMs);
-    view.ownBeatStored();
     this.#storedAtMs = sentMonotonicMs;
     this.#stored = [...this.#stored.slice(-15), { seq: stored.seq, sentMonotonicMs, sentWallMs }];
     this.#renew();
@@ -83,6 +86,7 @@ export class Membership {
   seen({ key, seq }: FleetValue): boolean {
     if (key !== `node.${this.#options.name}`) return false;
     this.#seenSeq = seq;
+    if (this.#storedAtMs !== undefined) this.#options.view.ownBeatSeen();
     this.#renew();
     return true;
   }
@@ -91,13 +95,22 @@ export class Membership {
   async #mayWrite(): Promise<boolean> {
     const { fleet, clock, name, incarnation, ttlMs, replaced } = this.#options;
     if (this.#storedAtMs === undefined || clock.monotonicMs() - this.#storedAtMs < ttlMs) return true;
-    const current = await fleet.get(`node.${name}`).catch(() => "no answer" as const);
-    if (current === "no answer") return false;
+    const current = await this.#inTime(fleet.get(`node.${name}`).catch((): typeof NO_ANSWER => NO_ANSWER));
+    if (current === NO_ANSWER) return false;
     const holder = current === undefined ? undefined : readHeartbeat(current.bytes);
     if (holder === undefined || holder.incarnation === incarnation || holder.state === "left") return true;
     this.state = "left";
     replaced();
     return false;
+  }
+
+  /** H4. */
+  #inTime<T>(answer: Promise<T>): Promise<T | typeof NO_ANSWER> {
+    const { clock, heartbeatMs } = this.#options;
+    return new Promise((resolve, reject) => {
+      const cancel = clock.schedule(heartbeatMs, () => resolve(NO_ANSWER));
+      answer.then(resolve, reject).finally(cancel);
+    });
   }
 
   /** H3. */

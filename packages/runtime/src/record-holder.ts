@@ -61,9 +61,10 @@ export class RecordHolder {
     return { nowMs: this.#services.time.nowMs(), scheme: this.#services.scheme, carriedOutbox };
   }
 
-  /** F26: too much of what was decided has not left yet. */
-  isOverfull(dispatcher: OutboxDispatcher): boolean {
-    const isOverfull = dispatcher.size >= MAX_CARRIED_EFFECTS && this.#record !== undefined;
+  /** F26: too much of what was decided has not left yet, by number or because the next step `isFull` with it. */
+  isOverfull(dispatcher: OutboxDispatcher, isFull: boolean): boolean {
+    const isOver = dispatcher.size >= MAX_CARRIED_EFFECTS || (isFull && dispatcher.size > 0);
+    const isOverfull = isOver && this.#record !== undefined;
     if (isOverfull)
       this.#host.report(this.#key, { kind: "backpressure", why: `${dispatcher.size} effects wait for their streams` });
     else this.#host.resolved(this.#key, "backpressure");
@@ -74,8 +75,11 @@ export class RecordHolder {
     return message.seq <= this.#considered[message.lane];
   }
 
-  consider(message: InboxMessage): void {
-    this.#considered = { ...this.#considered, [message.lane]: message.seq };
+  /** @returns undo: the message waits after all */
+  consider(message: InboxMessage): () => void {
+    const before = this.#considered;
+    this.#considered = { ...before, [message.lane]: message.seq };
+    return () => (this.#considered = before);
   }
 
   async load(): Promise<"loaded" | "absent" | "unreadable" | "fenced"> {

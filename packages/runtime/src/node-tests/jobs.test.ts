@@ -143,7 +143,7 @@ describe("a job whose node lost its lease", () => {
     const decided = first.holdAt("after-commit", key);
     await fleet.send(key, { type: "RUN", src: "free" });
     await fleet.happened("the job is decided", decided.reached);
-    fleet.broker.faults.next("fleetPut", { kind: "refuse", times: 5 }, { about: "node.n1" });
+    fleet.broker.faults.next("fleetPut", { kind: "refuse", times: 15 }, { about: "node.n1" });
     await fleet.clock.advance(4000);
     decided.release();
     await fleet.clock.advance(500);

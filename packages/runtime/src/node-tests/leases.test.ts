@@ -107,6 +107,28 @@ describe("who owns a partition", () => {
     );
   });
 
+  test("F18: a heartbeat that gets no answer does not hold up the next one", async () => {
+    const fleet = new MemoryFleet();
+    const first = await fleet.alone("n1");
+    const second = await fleet.start("n2");
+    fleet.broker.faults.next("fleetPut", { kind: "hang" }, { about: "node.n1" });
+    await fleet.clock.advance(20_000);
+    expect(holders(fleet)).toEqual(PARTITIONS.map(() => first.node.incarnation));
+    expect(owned(second)).toBe(0);
+  });
+
+  test("F18: while a node cannot see the fleet, it takes nobody for dead, although its own heartbeats are stored", async () => {
+    const fleet = new MemoryFleet();
+    const first = await fleet.alone("n1");
+    const second = await fleet.start("n2");
+    second.registry.lag();
+    await fleet.clock.advance(20_000);
+    second.registry.goOn();
+    await fleet.clock.advance(5000);
+    expect(holders(fleet)).toEqual(PARTITIONS.map(() => first.node.incarnation));
+    expect(epochs(fleet)).toEqual([1, 1, 1, 1]);
+  });
+
   test("F42: a lease write whose answer was lost does not cost the lease, nor the writes after it", async () => {
     const fleet = new MemoryFleet({ settings: { cursorFlushMs: 500 } });
     const first = await fleet.alone("n1");

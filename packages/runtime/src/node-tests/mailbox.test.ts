@@ -60,6 +60,19 @@ describe("the mailbox of an actor", () => {
     await fleet.until("so is the busy one", () => fleet.record(key)?.rev === 2 * MAX_MAILBOX_MESSAGES + 1);
   });
 
+  test("F43: what was cut off comes although the stream cannot be read at first", async () => {
+    const fleet = new MemoryFleet();
+    const process = await fleet.alone();
+    const key = await fleet.born("resting", "a");
+    const busy = process.holdAt("before-commit", key);
+    for (const n of numbers(2 * MAX_MAILBOX_MESSAGES)) await fleet.send(key, { type: "ADD", n });
+    await fleet.happened("the actor is busy", busy.reached);
+    process.log.failReads(3);
+    busy.release();
+    await fleet.until("all are applied", () => fleet.record(key)?.rev === 2 * MAX_MAILBOX_MESSAGES + 1);
+    expect(fleet.context(key)).toEqual({ seen: numbers(2 * MAX_MAILBOX_MESSAGES) });
+  });
+
   test("F43: messages of the control lane that were cut off come back too, in order", async () => {
     const fleet = new MemoryFleet();
     const process = await fleet.alone();

@@ -16,6 +16,7 @@ import { RuntimeNode } from "../runtime-node.ts";
 import type { RuntimeSettings } from "../settings.ts";
 import { ManualClock, MemoryBroker, SeededRandom, type ConnectedNode, type FaultRates } from "../testing/index.ts";
 import { GatedLog } from "./gated-log.ts";
+import { GatedRegistry } from "./gated-registry.ts";
 import { JobDesk } from "./job-desk.ts";
 import { ProcessClock } from "./process-clock.ts";
 import { testActors } from "./test-actors.ts";
@@ -52,15 +53,18 @@ export class MemoryProcess {
   readonly ports: ConnectedNode;
   /** Its consumers of inboxes. */
   readonly log: GatedLog;
+  /** Its view of the fleet's bucket. */
+  readonly registry: GatedRegistry;
   readonly holds: Hold[];
   readonly #goOn: (() => void)[] = [];
 
-  constructor(parts: Pick<MemoryProcess, "name" | "node" | "clock" | "ports" | "log" | "holds">) {
+  constructor(parts: Pick<MemoryProcess, "name" | "node" | "clock" | "ports" | "log" | "registry" | "holds">) {
     this.name = parts.name;
     this.node = parts.node;
     this.clock = parts.clock;
     this.ports = parts.ports;
     this.log = parts.log;
+    this.registry = parts.registry;
     this.holds = parts.holds;
   }
 
@@ -163,20 +167,21 @@ export class MemoryFleet {
     const clock = new ProcessClock(this.clock.withWallOffset(options.aheadMs ?? 0));
     const holds: Hold[] = [];
     const log = new GatedLog(ports.log);
+    const registry = new GatedRegistry(ports.fleet);
     const node = new RuntimeNode({
       name,
       definitions: options.definitions ?? testActors(this.desk),
       pools: ["d"],
       scheme: this.broker.scheme,
       codec: this.codec,
-      ports: { ...ports, log },
+      ports: { ...ports, log, fleet: registry },
       clock,
       random: new SeededRandom(`${name}/${this.processes.length}`),
       telemetry: this.#telemetryOf(name),
       crashPoints: { reach: (point, detail) => reach(holds, point, detail) },
       settings: { ...this.#settings, ...options.settings },
     });
-    const process = new MemoryProcess({ name, node, clock, ports, log, holds });
+    const process = new MemoryProcess({ name, node, clock, ports, log, registry, holds });
     this.processes.push(process);
     return process;
   }

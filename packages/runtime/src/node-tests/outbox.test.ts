@@ -132,6 +132,27 @@ describe("what was decided leaves, in order, whatever the streams do", () => {
     await fleet.until("nothing is reported any more", () => report() === undefined);
   });
 
+  test("F4: a step that is too large only because of what has not left yet waits for that, and is not refused", async () => {
+    const fleet = new MemoryFleet();
+    const { node } = await fleet.alone();
+    const { boss, helper } = await pair(fleet);
+    const hang = fleet.broker.faults.nextPublish({ kind: "hang" }, { node: "n1", about: helper });
+    const big = "x".repeat(100_000);
+    const sent: string[] = [];
+    for (let n = 0; n < 8; n += 1) sent.push(await fleet.send(boss, { type: "TELL", id: "h", n: `${n}${big}` }));
+    const report = (): unknown => [...node.partitions.values()].flatMap(({ reports }) => reports.get(boss) ?? [])[0];
+    await fleet.until("it says so", () => report() !== undefined);
+    await fleet.clock.advance(5000);
+    expect(report()).toMatchObject({ kind: "backpressure" });
+    expect(sent.filter((id) => fleet.outcomes(id).length > 0).length).toBeLessThan(8);
+    hang.release();
+    await fleet.until("all are answered", () => sent.every((id) => fleet.outcomes(id).length === 1));
+    expect(sent.map((id) => fleet.outcomes(id)[0]?.kind)).toEqual(sent.map(() => "applied"));
+    await fleet.until("nothing is reported any more", () => report() === undefined);
+    // The receiver keeps only as many as fit into its own record; that is another limit, and another refusal.
+    await fleet.until("all have left", () => fleet.broker.messagesOf("inbox", helper).length === 1 + sent.length);
+  });
+
   test("a public event whose acknowledgement was lost is one event", async () => {
     const fleet = new MemoryFleet();
     await fleet.alone();
