@@ -1,9 +1,15 @@
 import type { DurabilityClass } from "./bench-world.ts";
 import type { MachineFacts } from "./machine-facts.ts";
 
+/** What one load reaches of another one: medians of the ratios of neighbouring windows. */
+export interface Comparison {
+  readonly rate: number;
+  readonly p50: number;
+}
+
 /** One kind of load at one concurrency: medians over its windows. */
 export interface LoadResult {
-  /** `raw-<concurrency>` or `e2e-<concurrency>`. */
+  /** `raw-<concurrency>`, `own-raw-<concurrency>` or `e2e-<concurrency>`. */
   readonly name: string;
   readonly class: DurabilityClass;
   readonly perSecond: number;
@@ -15,6 +21,10 @@ export interface LoadResult {
   readonly cpuUs?: { readonly client: number; readonly node: number; readonly server: number };
   /** Part of the machine that other processes took meanwhile, 0 to 1. */
   readonly othersShare?: number;
+  /** Only of `e2e`: over the NATS client's own compare-and-set, which the targets are about. */
+  readonly overRaw?: Comparison;
+  /** Only of `e2e`: over this project's own, faster primitive; not judged. */
+  readonly overOwnRaw?: Comparison;
 }
 
 /** Something a run is to reach. */

@@ -10,7 +10,7 @@ import { cpuBetween, readCpu, type CpuUse } from "./cpu-use.ts";
 import { measureFsyncUs, type MachineFacts } from "./machine-facts.ts";
 import { measureWindow, median, type Window } from "./measure-window.ts";
 import { ownWrites, rawWrites, type Load } from "./raw-writes.ts";
-import { round, type LoadResult } from "./report.ts";
+import { round, type Comparison, type LoadResult } from "./report.ts";
 import { ratioName, serialName, type TransitionPlan } from "./transition-plan.ts";
 
 /** What came out so far; filled while the bench runs, so that a run that fails still shows what it had. */
@@ -19,6 +19,13 @@ export interface TransitionFindings {
   readonly results: LoadResult[];
   /** Target name → figure. */
   readonly reached: Map<string, number>;
+}
+
+/** What one turn of the windows showed. */
+interface Turn {
+  readonly raw: Sample;
+  readonly own: Sample;
+  readonly whole: Sample;
 }
 
 interface Sample {
@@ -84,37 +91,31 @@ class ClassBench {
     await measureWindow(raw, this.#plan.warmUpMs / 2);
     await measureWindow(whole, this.#plan.warmUpMs / 2);
     await measureWindow(own, this.#plan.warmUpMs / 2);
-    const pairs: { readonly raw: Sample; readonly own: Sample; readonly whole: Sample }[] = [];
+    const turns: Turn[] = [];
     for (let n = 0; n < this.#plan.windows; n += 1) {
-      const pair = {
+      const turn: Turn = {
         own: await this.#measure(own),
         raw: await this.#measure(raw),
         whole: await this.#measure(whole),
       };
       await this.#actors.verify(concurrency); // T2
-      pairs.push(pair);
-      this.#say(`  ${this.#class} ${concurrency}: ${pairLine(pair.raw.window, pair.whole.window)}`);
+      turns.push(turn);
+      this.#say(`  ${this.#class} ${concurrency}: ${turnLine(turn)}`);
     }
-    const rate = median(pairs.map((pair) => pair.whole.window.perSecond / pair.raw.window.perSecond));
-    const latency = median(pairs.map((pair) => pair.whole.window.p50Ms / pair.raw.window.p50Ms));
-    const rawResult = this.#result(
-      `raw-${concurrency}`,
-      pairs.map((pair) => pair.raw),
-    );
-    const wholeResult = this.#result(
-      `e2e-${concurrency}`,
-      pairs.map((pair) => pair.whole),
-    );
-    const ownResult = this.#result(
-      `own-raw-${concurrency}`,
-      pairs.map((pair) => pair.own),
-    );
-    results.push(rawResult, ownResult, wholeResult);
-    if (concurrency === 1) reached.set(serialName(this.#class), latency);
-    reached.set(ratioName(concurrency, this.#class), rate);
-    for (const result of [rawResult, ownResult, wholeResult]) this.#say(`${this.#class} ${resultLine(result)}`);
+    const overRaw = comparison(turns, "raw");
+    const overOwnRaw = comparison(turns, "own");
+    const measured = [
+      this.#result(`raw-${concurrency}`, turns, "raw"),
+      this.#result(`own-raw-${concurrency}`, turns, "own"),
+      { ...this.#result(`e2e-${concurrency}`, turns, "whole"), overRaw, overOwnRaw },
+    ];
+    results.push(...measured);
+    if (concurrency === 1) reached.set(serialName(this.#class), overRaw.p50);
+    reached.set(ratioName(concurrency, this.#class), overRaw.rate);
+    for (const result of measured) this.#say(`${this.#class} ${resultLine(result)}`);
     this.#say(
-      `${this.#class} medians of the pairs at ${concurrency}: rate ${rate.toFixed(2)}x, p50 ${latency.toFixed(2)}x`,
+      `${this.#class} medians of ${turns.length} turns at ${concurrency}: ${comparisonLine("raw", overRaw)}; ` +
+        `not judged: ${comparisonLine("own-raw", overOwnRaw)}`,
     );
   }
 
@@ -125,7 +126,8 @@ class ClassBench {
     return { window, cpu: cpuBetween(before, readCpu(pids)) };
   }
 
-  #result(name: string, samples: readonly Sample[]): LoadResult {
+  #result(name: string, turns: readonly Turn[], kind: keyof Turn): LoadResult {
+    const samples = turns.map((turn) => turn[kind]);
     const over = (figure: (window: Window) => number): number =>
       round(median(samples.map(({ window }) => figure(window))));
     const measured = samples.flatMap(({ window, cpu }) => (cpu === undefined ? [] : [{ total: window.total, cpu }]));
@@ -150,11 +152,23 @@ class ClassBench {
   }
 }
 
+/** T1: medians of the ratios within a turn, never the ratio of medians. */
+function comparison(turns: readonly Turn[], base: "raw" | "own"): Comparison {
+  const over = (figure: (window: Window) => number): number =>
+    round(median(turns.map((turn) => figure(turn.whole.window) / figure(turn[base].window))));
+  return { rate: over(({ perSecond }) => perSecond), p50: over(({ p50Ms }) => p50Ms) };
+}
+
 const ms = (value: number): string => `${value.toFixed(2)} ms`;
 
-const pairLine = (raw: Window, whole: Window): string =>
-  `raw ${Math.round(raw.perSecond)}/s (p50 ${ms(raw.p50Ms)}), end to end ${Math.round(whole.perSecond)}/s (p50 ${ms(whole.p50Ms)}): ` +
-  `${(whole.perSecond / raw.perSecond).toFixed(2)}x, p50 ${(whole.p50Ms / raw.p50Ms).toFixed(2)}x`;
+const windowText = (name: string, { window }: Sample): string =>
+  `${name} ${Math.round(window.perSecond)}/s (p50 ${ms(window.p50Ms)})`;
+
+const turnLine = ({ raw, own, whole }: Turn): string =>
+  `${windowText("own-raw", own)}, ${windowText("raw", raw)}, ${windowText("e2e", whole)}: ` +
+  `${(whole.window.perSecond / raw.window.perSecond).toFixed(2)}x, p50 ${(whole.window.p50Ms / raw.window.p50Ms).toFixed(2)}x`;
+
+const comparisonLine = (base: string, { rate, p50 }: Comparison): string => `over ${base} rate ${rate}x, p50 ${p50}x`;
 
 function resultLine({ name, perSecond, p50Ms, p99Ms, cpuUs, othersShare }: LoadResult): string {
   const cpu =

@@ -13,6 +13,7 @@ const Machine = z.strictObject({
   fsyncUs: z.number().positive().optional(),
   loadBefore: z.number().nonnegative(),
 });
+const Comparison = z.strictObject({ rate: z.number().positive(), p50: z.number().positive() });
 const Result = z.strictObject({
   name: z.string(),
   class: z.enum(["F", "P"]),
@@ -22,6 +23,8 @@ const Result = z.strictObject({
   windows: z.array(z.number()).min(1),
   cpuUs: z.strictObject({ client: z.number(), node: z.number(), server: z.number() }).optional(),
   othersShare: z.number().optional(),
+  overRaw: Comparison.optional(),
+  overOwnRaw: Comparison.optional(),
 });
 const JudgedTarget = z.strictObject({
   name: z.string(),
@@ -63,10 +66,16 @@ describe("the transition bench", () => {
     expect(line.machine.fsyncUs).toBeGreaterThan(0);
     expect(line.results.map((result) => `${result.name} ${result.class}`)).toEqual([
       "raw-1 P",
+      "own-raw-1 P",
       "e2e-1 P",
       "raw-32 P",
+      "own-raw-32 P",
       "e2e-32 P",
     ]);
+    for (const { name, overRaw, overOwnRaw } of line.results) {
+      const isCompared = overRaw !== undefined && overOwnRaw !== undefined;
+      expect(isCompared, name).toBe(name.startsWith("e2e-"));
+    }
     expect(line.targets.map(({ name, op, target }) => ({ name, op, target }))).toEqual([
       { name: "serial-p50-P", op: "<=", target: 6 },
       { name: "ratio-32-P", op: ">=", target: 0.2 },
