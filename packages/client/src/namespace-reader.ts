@@ -117,6 +117,7 @@ export class NamespaceReader {
     return stored === undefined || stored.bytes.length === 0 ? undefined : stored.bytes;
   }
 
+  /** Nodes, leases, recovery reports and what is stuck, each sorted by its key. */
   async fleet(): Promise<FleetState> {
     const { link, subjects } = this.#options;
     // A key that changes while it is read is delivered again.
@@ -134,7 +135,8 @@ export class NamespaceReader {
     const leases: Lease[] = [];
     const reports: RecoveryReport[] = [];
     const stuck: StuckList[] = [];
-    for (const [key, { bytes, storedAtMs }] of current) {
+    // By name: in the bucket they stand in the order of their last heartbeats.
+    for (const [key, { bytes, storedAtMs }] of [...current].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
       const value = parseJson(bytes);
       if (key.startsWith("node."))
         take(
