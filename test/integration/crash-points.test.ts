@@ -89,8 +89,13 @@ async function orderWithCrash(point: string, nth: number, leaseTtlMs: number): P
   }
 }
 
+/** Short, but where partitions must be given away, not taken from somebody who is only slow on a busy machine. ms */
+const leaseOf = (point: string): number => (point === "before-release" ? 3000 : 600);
+
 describe.concurrent.each(CRASH_POINTS)("a node killed at %s loses and doubles nothing", (point) => {
-  test.concurrent.each([1, 2, 3])("occasion %i", { timeout: 90_000 }, (nth) => orderWithCrash(point, nth, 600));
+  test.concurrent.each([1, 2, 3])("occasion %i", { timeout: 90_000 }, (nth) =>
+    orderWithCrash(point, nth, leaseOf(point)),
+  );
 
   test.concurrent("with the lease time that is shipped", { timeout: 120_000 }, () => orderWithCrash(point, 1, 3000));
 });

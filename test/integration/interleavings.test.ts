@@ -32,8 +32,16 @@ interface World {
   openGate(): void;
 }
 
+/** Short, where somebody is to be taken for dead; as it is shipped, where nobody may be, however busy this machine is. ms */
+const SOON = 600;
+const SHIPPED = 3000;
+
 /** Partitions stay where they are until a node dies or leaves. */
-async function inNamespace(namespace: string, on: Cluster, work: (world: World) => Promise<void>): Promise<void> {
+async function inNamespace(
+  namespace: string,
+  { on, leaseTtlMs }: { readonly on: Cluster; readonly leaseTtlMs: number },
+  work: (world: World) => Promise<void>,
+): Promise<void> {
   const gate = join(gates, namespace);
   const fleet = new NodeFleet({
     servers: [on.nats.url],
@@ -41,7 +49,7 @@ async function inNamespace(namespace: string, on: Cluster, work: (world: World) 
     password: on.nats.password,
     namespace,
     ledgerUrl: on.ledgerUrl,
-    runtime: { leaseTtlMs: 600, movesAtOnce: 0 },
+    runtime: { leaseTtlMs, movesAtOnce: 0 },
   });
   try {
     await work({ fleet, gate, openGate: () => writeFileSync(gate, "") });
@@ -75,7 +83,7 @@ async function packed(client: Client, keys: readonly string[]): Promise<readonly
 
 describe.concurrent("interleavings with real processes", () => {
   test("F5, F19: an owner that was stopped past its lease and goes on writes nothing any more, and no effect happens twice", () =>
-    inNamespace("stopped", cluster, async (world) => {
+    inNamespace("stopped", { on: cluster, leaseTtlMs: SOON }, async (world) => {
       const { fleet } = world;
       const first = await fleet.start("n1");
       await using client = await fleet.client();
@@ -109,7 +117,7 @@ describe.concurrent("interleavings with real processes", () => {
     }));
 
   test("F22: a planned leave under running jobs moves everything at once; the jobs end where they are, none runs twice", () =>
-    inNamespace("leaving", cluster, async (world) => {
+    inNamespace("leaving", { on: cluster, leaseTtlMs: SHIPPED }, async (world) => {
       const { fleet } = world;
       const first = await fleet.start("n1");
       await using client = await fleet.client();
@@ -119,11 +127,12 @@ describe.concurrent("interleavings with real processes", () => {
       first.child.kill("SIGTERM");
       await fleet.serving(client, [second]); // while every job still runs
       expect(existsSync(world.gate)).toBe(false);
-      await waitUntil("the new owner has looked at them, twice", async () => {
-        const { stuck } = await client.holdfast.read.fleet();
-        return (
-          stuck.flatMap(({ reports }) => reports).filter(({ kind }) => kind === "custody").length === parcels.length
-        );
+      const held = async () =>
+        (await client.holdfast.read.fleet()).stuck
+          .flatMap(({ reports }) => reports)
+          .filter(({ kind }) => kind === "custody");
+      await waitUntil("the new owner leaves all of them alone", async () => (await held()).length === parcels.length, {
+        dump: () => fleet.logs(),
       });
       world.openGate();
       const results = await packed(client, parcels);
@@ -136,7 +145,7 @@ describe.concurrent("interleavings with real processes", () => {
     }));
 
   test("I12: when the whole fleet dies and starts again, everything in flight comes to its end once", () =>
-    inNamespace("restarted", cluster, async (world) => {
+    inNamespace("restarted", { on: cluster, leaseTtlMs: SOON }, async (world) => {
       const { fleet } = world;
       const old = await Promise.all(["n1", "n2"].map((name) => fleet.start(name)));
       await using client = await fleet.client();
@@ -160,7 +169,7 @@ describe.concurrent("interleavings with real processes", () => {
     }));
 
   test("F2, x01: one idempotency key on two actors is two messages; with other content on the same actor it is refused", () =>
-    inNamespace("keys", cluster, async ({ fleet }) => {
+    inNamespace("keys", { on: cluster, leaseTtlMs: SHIPPED }, async ({ fleet }) => {
       const node = await fleet.start("n1");
       await using client = await fleet.client();
       await fleet.serving(client, [node]);
@@ -184,7 +193,7 @@ describe.concurrent("interleavings with real processes", () => {
   test("I8, F18: when nats-server is killed in the middle, nothing accepted is lost or applied twice, and no node is taken for dead", async () => {
     const own = await Cluster.start();
     try {
-      await inNamespace("broker", own, async (world) => {
+      await inNamespace("broker", { on: own, leaseTtlMs: SHIPPED }, async (world) => {
         const { fleet } = world;
         const nodes = await Promise.all(["n1", "n2"].map((name) => fleet.start(name)));
         await using client = await fleet.client();
