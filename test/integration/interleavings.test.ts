@@ -92,6 +92,7 @@ describe.concurrent("interleavings with real processes", () => {
       for (const id of orders)
         await client.holdfast.start("order", id, { items: 2, waitMs: 1500 }, { idempotencyKey: id });
       const parcels = await startParcels(client, world, ["sure1", "sure2", "sure3"]);
+      const former = await client.holdfast.read.fleet();
       first.child.kill("SIGSTOP");
       const stoppedAtMs = Date.now();
       const second = await fleet.start("n2");
@@ -112,8 +113,11 @@ describe.concurrent("interleavings with real processes", () => {
         .flat()
         .filter(({ node, atMs }) => node === "n1" && atMs > stoppedAtMs);
       expect(late).toEqual([]);
+      // Who holds them by now is open: the former owner has joined again, and may have got its share back.
+      const epochs = new Map(former.leases.map(({ partition, epoch }) => [partition, epoch]));
       const { leases } = await client.holdfast.read.fleet();
-      expect(leases.map(({ holder }) => holder)).toEqual(leases.map(() => second.hello["incarnation"]));
+      expect(leases.length).toBe(epochs.size);
+      for (const { partition, epoch } of leases) expect(epoch).toBeGreaterThan(epochs.get(partition) ?? Infinity);
     }));
 
   test("F22: a planned leave under running jobs moves everything at once; the jobs end where they are, none runs twice", () =>
