@@ -17,3 +17,5 @@ export const MAX_REMEMBERED_MESSAGE_IDS = 64;
 /** Messages and bytes one actor may have waiting in memory. */
 export const MAX_MAILBOX_MESSAGES = 64;
 export const MAX_MAILBOX_BYTES = 1024 * 1024;
+/** Characters in the type of an event from outside. */
+export const MAX_OUTSIDE_EVENT_TYPE = 256;

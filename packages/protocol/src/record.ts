@@ -2,8 +2,11 @@ import { z } from "zod";
 import { ActorId, ActorKey, ActorType, Genesis } from "./ids.ts";
 import { Principal } from "./principal.ts";
 
-/** Any event of a machine as plain data. */
-export const PlainEvent = z.looseObject({ type: z.string().min(1).max(256) });
+/**
+ * Any event of a machine as plain data. Its type may be long: the runtime's own carry child ids and state paths, and what was stored once
+ * must be readable for ever. What comes from outside is limited where it comes in.
+ */
+export const PlainEvent = z.looseObject({ type: z.string().min(1) });
 export type PlainEvent = z.infer<typeof PlainEvent>;
 
 /** Life of a record. `closing`: final for its machine, but children with close policy `await` have not settled. */

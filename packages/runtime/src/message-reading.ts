@@ -1,6 +1,12 @@
 import type { Codec } from "@holdfast/codec";
 import type { DropReason, StepMessage } from "@holdfast/durable";
-import type { ActorRecord, Envelope, MessageOutcome, Principal } from "@holdfast/protocol";
+import {
+  MAX_OUTSIDE_EVENT_TYPE,
+  type ActorRecord,
+  type Envelope,
+  type MessageOutcome,
+  type Principal,
+} from "@holdfast/protocol";
 import type { ActorDefinition } from "./actor-definition.ts";
 import type { InboxMessage } from "./ports/index.ts";
 
@@ -81,6 +87,10 @@ function reserved(message: InboxMessage, type: string): StepMessage {
 /** Checks what an outsider sent against what the actor type accepts. @returns the refusal, or undefined when it fits */
 export function refusalOfOutside(definition: ActorDefinition, read: ReadMessage): MessageOutcome | undefined {
   const { step, envelope } = read;
+  if (step.kind === "event" && step.event.type.length > MAX_OUTSIDE_EVENT_TYPE) {
+    const reason = `The event's type has ${step.event.type.length} characters, at most ${MAX_OUTSIDE_EVENT_TYPE} are taken. Send what varies in its fields.`;
+    return { kind: "refused", code: "HF-1001", reason };
+  }
   const checked =
     step.kind === "start"
       ? definition.input?.safeParse(envelope.kind === "start" ? envelope.input : undefined)

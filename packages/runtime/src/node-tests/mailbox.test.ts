@@ -221,4 +221,15 @@ describe("what comes from outside", () => {
     await fleet.until("the sender was told", () => fleet.outcomes(late).length > 0);
     expect(fleet.outcomes(late)).toMatchObject([{ kind: "refused", code: "HF-3009", status: "done" }]);
   });
+
+  test("an event whose type is as long as a book is refused, and the actor is unharmed", async () => {
+    const fleet = new MemoryFleet();
+    await fleet.alone();
+    const key = await fleet.born("tally", "a");
+    const long = await fleet.send(key, { type: "A".repeat(300) });
+    const after = await fleet.send(key, { type: "ADD", n: "after" });
+    await fleet.until("both senders were told", () => [long, after].every((id) => fleet.outcomes(id).length > 0));
+    expect(fleet.outcomes(long)).toMatchObject([{ kind: "refused", code: "HF-1001" }]);
+    expect(fleet.context(key)).toEqual({ seen: ["after"] });
+  });
 });
