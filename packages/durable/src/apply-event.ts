@@ -76,12 +76,14 @@ const refusedBy = (reason: DropReason): Admission => ({ kind: "dropped", reason 
 function admit(record: ActorRecord, message: EventMessage, env: StepEnv): Admission {
   if (message.toGenesis !== undefined && message.toGenesis !== record.genesis) return refusedBy("other-incarnation");
   if (record.status !== "active") return refusedBy("terminal"); // closing: its machine is final
-  if (message.external) return admitOutside(record, message);
+  if (message.external) return admitById(record, message);
   if (message.from !== undefined) return admitLinked(record, message.event, message.from, env);
-  return admitUncounted(record, message);
+  if (message.fromHost !== undefined) return admitHosted(record, message.event, message.fromHost);
+  return admitById(record, message);
 }
 
-function admitOutside(record: ActorRecord, { id, event }: EventMessage): Admission {
+/** From outside, or sent by hand in a custom action, which may run again. */
+function admitById(record: ActorRecord, { id, event }: EventMessage): Admission {
   if (isReserved(event.type)) return refusedBy("reserved-event");
   const digest = digestOf(id);
   if (isRemembered(record.messageIds, digest)) return refusedBy("duplicate");
@@ -125,17 +127,14 @@ function withChildMark(record: ActorRecord, childId: string, n: number): ActorRe
   return { ...record, snapshot: { ...record.snapshot, children: { ...children, [childId]: { ...child, mark: n } } } };
 }
 
-/** From a volatile host, or from the runtime itself: no counter, so nothing to store unless the machine does something. */
-function admitUncounted(record: ActorRecord, { event, fromHost }: EventMessage): Admission {
-  let isOwnSnapshot = false;
-  if (fromHost !== undefined) {
-    const childId = childIdOf(record, fromHost);
-    const child = childId === undefined ? undefined : record.snapshot.children[childId];
-    if (childId === undefined || child === undefined || child.kind === "actor" || child.status !== "active") {
-      return refusedBy("stale-child");
-    }
-    isOwnSnapshot = child.sync === true && event.type === snapshotType(childId);
+/** From a volatile host: no counter, so nothing to store unless the machine does something. */
+function admitHosted(record: ActorRecord, event: PlainEvent, fromHost: string): Admission {
+  const childId = childIdOf(record, fromHost);
+  const child = childId === undefined ? undefined : record.snapshot.children[childId];
+  if (childId === undefined || child === undefined || child.kind === "actor" || child.status !== "active") {
+    return refusedBy("stale-child");
   }
+  const isOwnSnapshot = child.sync === true && event.type === snapshotType(childId);
   if (isReserved(event.type) && !isOwnSnapshot) return refusedBy("reserved-event");
   return { kind: "admitted", marked: record, use: MACHINE };
 }

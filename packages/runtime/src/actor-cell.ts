@@ -53,7 +53,9 @@ export class ActorCell {
     this.#mail = new CellMail(key, services, host);
     const record = (): ActorRecord | undefined => this.#holder.record;
     this.#dispatcher = new OutboxDispatcher({
-      send: createSender(services, served, record, (effect, reason) => this.#undeliverable(effect, reason)),
+      send: createSender(services, served, record, host.signal, (effect, reason) =>
+        this.#undeliverable(effect, reason),
+      ),
       pause: (ms) => pause(services.clock, ms, host.signal),
       acked: () => this.#dispatched(),
       linger: (flush) => services.clock.schedule(services.settings.journalLingerMs, flush),

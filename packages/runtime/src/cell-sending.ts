@@ -1,5 +1,6 @@
 import { resolveAction } from "@holdfast/durable";
 import { toPlainFault, type ActorRecord, type Effect, type EffectOf, type LifecycleEvent } from "@holdfast/protocol";
+import { ActionSends } from "./action-sends.ts";
 import type { NodeServices, ServedType } from "./cell-host.ts";
 import { effectId, isMessage, toJournalEntry, toMessage } from "./effect-envelopes.ts";
 import type { SendEffects } from "./outbox-dispatcher.ts";
@@ -9,6 +10,7 @@ export function createSender(
   services: NodeServices,
   served: ServedType,
   record: () => ActorRecord | undefined,
+  signal: AbortSignal,
   undeliverable: (effect: Effect, reason: string) => Promise<void>,
 ): SendEffects {
   return async (effects) => {
@@ -25,7 +27,7 @@ export function createSender(
       await undeliverable(first, outcome.reason);
       return { kind: "dropped" };
     }
-    return sendLocal(services, served, sender, first);
+    return sendLocal(services, served, sender, first, signal);
   };
 }
 
@@ -43,6 +45,7 @@ async function sendLocal(
   served: ServedType,
   sender: ActorRecord,
   effect: EffectOf<"emit"> | EffectOf<"action"> | EffectOf<"log"> | EffectOf<"journal">,
+  signal: AbortSignal,
 ): ReturnType<SendEffects> {
   switch (effect.kind) {
     case "emit":
@@ -51,20 +54,33 @@ async function sendLocal(
       services.telemetry.debug("actor.log", { key: sender.key, label: effect.label });
       return { kind: "dropped" };
     case "action":
-      try {
-        await resolveAction(served.compiled, sender, effect)();
-      } catch (error) {
-        services.telemetry.error("actor.action-failed", {
-          key: sender.key,
-          action: effect.name,
-          effect: effectId(sender, effect),
-          fault: toPlainFault(error, "HF-5103").code,
-        });
-      }
+      await act(services, served, sender, effect, signal);
       return { kind: "dropped" };
     case "journal":
       return { kind: "dropped" };
   }
+}
+
+async function act(
+  services: NodeServices,
+  served: ServedType,
+  sender: ActorRecord,
+  effect: EffectOf<"action">,
+  signal: AbortSignal,
+): Promise<void> {
+  const id = effectId(sender, effect);
+  const sends = new ActionSends(services, id, signal);
+  try {
+    await resolveAction(served.compiled, sender, effect, sends.deliver)();
+  } catch (error) {
+    services.telemetry.error("actor.action-failed", {
+      key: sender.key,
+      action: effect.name,
+      effect: id,
+      fault: toPlainFault(error, "HF-5103").code,
+    });
+  }
+  await sends.settled();
 }
 
 async function emit(
