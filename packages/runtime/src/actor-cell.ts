@@ -58,7 +58,7 @@ export class ActorCell {
       ),
       pause: (ms) => pause(services.clock, ms, host.signal),
       acked: () => this.#dispatched(),
-      linger: (flush) => services.clock.schedule(services.settings.journalLingerMs, flush),
+      linger: (flush) => services.journalLinger.wait(flush),
       failing: (effect, reason, tries) => {
         if (tries !== 3) return;
         services.telemetry.warn("outbox.delayed", { key, effect: effect.id, kind: effect.kind, reason });

@@ -14,6 +14,7 @@ import type {
   RecordStore,
   Telemetry,
 } from "./ports/index.ts";
+import type { Linger } from "./linger.ts";
 import type { RuntimeSettings } from "./settings.ts";
 import type { TimerQueue } from "./timer-queue.ts";
 
@@ -40,6 +41,8 @@ export interface NodeServices {
   readonly crashPoints: CrashPoints;
   readonly telemetry: Telemetry;
   readonly settings: RuntimeSettings;
+  /** Where journal entries wait that nobody else waits for. */
+  readonly journalLinger: Linger;
 }
 
 /** What a cell needs of the partition it lives in. */

@@ -8,6 +8,7 @@ import { publishOutcome } from "./job-outcome.ts";
 import { InboxTrimmer } from "./inbox-trimmer.ts";
 import { JobTable } from "./job-table.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
+import { Linger } from "./linger.ts";
 import { Membership } from "./membership.ts";
 import type { PartitionOwner } from "./partition-owner.ts";
 import { PartitionSet } from "./partition-set.ts";
@@ -115,6 +116,7 @@ export class RuntimeNode {
       crashPoints: options.crashPoints,
       telemetry,
       settings: this.settings,
+      journalLinger: new Linger(clock, this.settings.journalLingerMs),
     };
     this.#partitions = new PartitionSet({
       services: this.#services,
