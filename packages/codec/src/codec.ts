@@ -11,6 +11,7 @@ import type { z } from "zod";
 import { createMessages, schemaMismatch, type Messages } from "./envelopes.ts";
 import { damaged, pureCrc32, readFrame, RECORD_FORMAT, verifyChecksum, writeFrame, type Checksum } from "./frame.ts";
 import { createPlainBytes } from "./plain-bytes.ts";
+import { createPlainWriter } from "./plain-writer.ts";
 import { checkRecordSize, tooLarge } from "./sizes.ts";
 import { FORMAT_UPCASTERS, upcast, type FormatUpcasters } from "./upcast.ts";
 import type { Unreadable } from "./unreadable.ts";
@@ -55,7 +56,10 @@ export function createCodec({ ref, upcasters = FORMAT_UPCASTERS, crc32 = pureCrc
   const walk = createWalk(ref);
   const unwalk = createUnwalk(ref);
 
-  const encode = (value: unknown, what: string): Uint8Array => new Uint8Array(pack(walk(value, what))); // C1
+  const writePlain = createPlainWriter();
+  /** A view, good until the next value is written. */
+  const view = (value: unknown, what: string): Uint8Array => writePlain(value) ?? pack(walk(value, what));
+  const encode = (value: unknown, what: string): Uint8Array => new Uint8Array(view(value, what)); // C1
   const decode = (bytes: Uint8Array, unreadable: Unreadable): unknown => {
     try {
       return unwalk(unpack(bytes, unreadable), unreadable); // C2
@@ -66,6 +70,8 @@ export function createCodec({ ref, upcasters = FORMAT_UPCASTERS, crc32 = pureCrc
     }
   };
   const encodeHeader = (header: RecordHeader): Uint8Array => {
+    const short = RecordHeader.safeParse(header).success ? writePlain(header) : undefined;
+    if (short !== undefined) return new Uint8Array(short);
     // A header is read without tags, so what the walk had to tag does not match the schema any more.
     const plain = walk(header, `Header of ${header.key}`);
     const parsed = RecordHeader.safeParse(plain);
@@ -84,7 +90,7 @@ export function createCodec({ ref, upcasters = FORMAT_UPCASTERS, crc32 = pureCrc
       const differing = differingField(record, header);
       if (differing !== undefined) throw new RuntimeFault("HF-2001", contradiction(record, differing));
       const headerBytes = encodeHeader(header);
-      const bytes = writeFrame(headerBytes, pack(walk(record, `Record ${record.key}`)), crc32);
+      const bytes = writeFrame(headerBytes, view(record, `Record ${record.key}`), crc32);
       if (checkRecordSize(bytes.length).kind !== "hard") return bytes;
       throw tooLarge(record, bytes.length, (value) => encode(value, `Record ${record.key}`).length);
     },

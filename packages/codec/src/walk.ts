@@ -194,7 +194,7 @@ export function createWalk(ref: ValueExtension): Walk {
   }
 }
 
-const isPlain = (value: object): value is Record<string, unknown> => {
+export const isPlain = (value: object): value is Record<string, unknown> => {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 };

@@ -72,7 +72,7 @@ export function keyOf(reference: unknown): string | undefined {
   return typeof reference.key === "string" ? reference.key : undefined;
 }
 
-/** How actor references are written and read, for a codec that walks a value once. */
+/** How actor references, which are instances of a class, are written and read, for a codec that walks a value once. */
 export interface ValueExtension {
   readonly tag: "ref";
   is(value: object): boolean;
