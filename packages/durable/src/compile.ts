@@ -2,7 +2,8 @@ import { ActorType, Pool, RuntimeFault, type MachineStamp } from "@holdfast/prot
 import { StateMachine, type AnyActorLogic, type AnyStateMachine } from "xstate";
 import { childSource, type ChildActor, type ChildSource } from "./child-sources.ts";
 import { childStub } from "./child-stub.ts";
-import type { Engine, LiveSnapshot } from "./engine.ts";
+import type { Engine } from "./engine.ts";
+import { LiveCache } from "./live-cache.ts";
 import { machineEngine } from "./machine-engine.ts";
 import { machineHash, transitionHash } from "./machine-hash.ts";
 import { rewriteConfig } from "./rewrite-config.ts";
@@ -42,7 +43,7 @@ export interface CompiledMachine {
   readonly names: ReadonlyMap<unknown, string>;
   readonly engine: Engine;
   /** Stored snapshot → what it was made from: a hot record is stepped without being restored. */
-  readonly live: WeakMap<object, LiveSnapshot>;
+  readonly live: LiveCache;
   /** Action effect → what it was decided with. */
   readonly actionMemory: WeakMap<object, ActionMemory>;
 }
@@ -136,6 +137,6 @@ const emptyCompiled = (
   type,
   pool,
   source,
-  live: new WeakMap(),
+  live: new LiveCache(),
   actionMemory: new WeakMap(),
 });
