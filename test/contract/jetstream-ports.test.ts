@@ -48,7 +48,8 @@ describe("NatsRecordStore", () => {
     const bytes = tokenBytes(token, "x");
     await ports.records.commit({ key: "d-0.probe.asleep", bytes, expectedSeq: 0, token, needsWork: false });
     const visited: ScanEntry[] = [];
-    await ports.records.scan("d-0", 1, (entry) => visited.push(entry), soon());
+    const parts = [{ partition: "d-0", fromSeq: 1 }];
+    await ports.records.scan({ parts, visit: (entry) => visited.push(entry), signal: soon() });
     expect(visited).toMatchObject([
       { key: "d-0.probe.foreign", needsWork: true },
       { key: "d-0.probe.asleep", needsWork: false },

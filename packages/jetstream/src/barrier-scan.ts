@@ -13,6 +13,8 @@ export interface BarrierScanOptions {
   readonly barrierSubject: string;
   readonly barrierBytes: Uint8Array;
   readonly headersOnly: boolean;
+  /** Chooses otherwise once it is known where the scan ends; `filter` must still match what is wanted, and the barrier. */
+  readonly narrow?: (barrierSeq: number) => { readonly filter: string; readonly headersOnly: boolean };
   /** Every message found before the barrier, oldest first; barriers of others too. */
   readonly visit: (message: StreamMessage) => void;
   readonly expectedCreated?: string | undefined;
@@ -32,6 +34,7 @@ export interface BarrierScanOptions {
  */
 export async function barrierScan(link: Link, options: BarrierScanOptions): Promise<number> {
   const barrierSeq = await writeBarrier(link, options);
+  const { filter, headersOnly } = options.narrow?.(barrierSeq) ?? options;
   const reached = Promise.withResolvers<void>();
   const onAbort = (): void => reached.reject(options.signal.reason);
   options.signal.addEventListener("abort", onAbort, { once: true });
@@ -40,10 +43,10 @@ export async function barrierScan(link: Link, options: BarrierScanOptions): Prom
     throwIfAborted(options.signal);
     reader = await OrderedReader.start(link, {
       stream: options.stream,
-      filters: [options.filter],
+      filters: [filter],
       // A checkpoint newer than the barrier would make the reader wait for a message that may never come.
       fromSeq: Math.min(options.fromSeq, barrierSeq),
-      headersOnly: options.headersOnly,
+      headersOnly,
       expectedCreated: options.expectedCreated,
       deliver: (message) => {
         // With one value per subject, a later barrier of another writer replaces this one; what arrives is later than ours either way.

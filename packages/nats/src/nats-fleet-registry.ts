@@ -10,12 +10,12 @@ import {
 } from "@holdfast/jetstream";
 import { RuntimeFault } from "@holdfast/protocol";
 import type { CommitOutcome, FleetRegistry, FleetValue } from "@holdfast/runtime/ports";
+import { jsonToken } from "./json-token.ts";
 import type { NamespaceStreams } from "./namespace-streams.ts";
 
 /** A removed key leaves a mark that watchers see. Marks older than this are taken away by whoever starts a watch. */
 const FORGET_REMOVALS_AFTER_MS = 60 * 60 * 1000;
 const nothing = new Uint8Array(0);
-const decoder = new TextDecoder();
 
 /** The fleet bucket of a namespace. A watcher sees a removed key as a value without bytes. */
 export class NatsFleetRegistry implements FleetRegistry {
@@ -135,11 +135,4 @@ export class NatsFleetRegistry implements FleetRegistry {
 function asUnanswered(error: unknown): undefined {
   if (error instanceof RuntimeFault) return undefined;
   throw error;
-}
-
-/** The `token` field of a JSON object. @returns undefined when the bytes are none, or have no such field */
-function jsonToken(bytes: Uint8Array): string | undefined {
-  const value: unknown = JSON.parse(decoder.decode(bytes));
-  if (typeof value !== "object" || value === null || !("token" in value)) return undefined;
-  return typeof value.token === "string" ? value.token : undefined;
 }

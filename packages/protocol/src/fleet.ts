@@ -62,8 +62,18 @@ export const RecoveryReport = z.object({
   parked: z.number(),
   quarantined: z.number(),
   held: z.array(z.object({ key: z.string(), why: z.string() })).max(100),
+  /** From the last sign of life of the former holder to the claim. */
   detectMs: z.number().optional(),
+  /** Asking where the inbox stands, and the compare-and-set on the lease. */
+  claimMs: z.number().optional(),
+  /** Checkpoint, barrier and scan; shared by the partitions of a shard that are taken together. */
   readMs: z.number(),
+  /** Sequence from which the scan looked; 0: a full scan. */
+  fromSeq: z.number().optional(),
+  /** Loading what was found. */
+  restoreMs: z.number().optional(),
+  /** Reading the mailbox up to now, before timers and recovered jobs run. */
+  catchUpMs: z.number().optional(),
   durationMs: z.number(),
   atMs: z.number(),
 });

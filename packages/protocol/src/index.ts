@@ -8,6 +8,7 @@ export {
   TranscriptMessage,
   ModelReply,
 } from "./agent.ts";
+export { Checkpoint, MAX_CHECKPOINT_LIVE } from "./checkpoint.ts";
 export { ReplyTo, Envelope, MessageOutcome, MessageReply, type EnvelopeOf } from "./envelope.ts";
 export {
   ERROR_CATALOGUE,

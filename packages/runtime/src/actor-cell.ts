@@ -11,7 +11,7 @@ import { clearOutbox, fitToMachine, isAtRest, storeMark, type CellStores } from 
 import { Mailbox, type MailboxItem } from "./mailbox.ts";
 import { outcomeOfDrop, refusalOfOutside } from "./message-reading.ts";
 import { OutboxDispatcher } from "./outbox-dispatcher.ts";
-import type { InboxMessage } from "./ports/index.ts";
+import type { InboxMessage, StoredValue } from "./ports/index.ts";
 import { RecordHolder } from "./record-holder.ts";
 
 /**
@@ -98,8 +98,9 @@ export class ActorCell {
     this.#enqueue({ kind: "timer", timer, gen });
   }
 
-  /** Loads and rehydrates the actor; resolves when that is done (or found impossible). */
-  rehydrate(): Promise<void> {
+  /** Loads and rehydrates the actor; resolves when that is done (or found impossible). @param stored  its value, when it was read already */
+  rehydrate(stored?: StoredValue): Promise<void> {
+    if (stored !== undefined) this.#holder.prime(stored);
     return new Promise((done) => this.#enqueue({ kind: "rehydrate", done }));
   }
 

@@ -15,6 +15,7 @@ import type {
   Telemetry,
 } from "./ports/index.ts";
 import type { Linger } from "./linger.ts";
+import type { KnownWork } from "./rehydration/known-work.ts";
 import type { RuntimeSettings } from "./settings.ts";
 import type { TimerQueue } from "./timer-queue.ts";
 
@@ -51,6 +52,8 @@ export interface CellHost {
   readonly epoch: number;
   readonly generation: string;
   readonly timers: TimerQueue;
+  /** Told of every commit, for the checkpoint. */
+  readonly work: KnownWork;
   readonly signal: AbortSignal;
   /** Mailbox was read up to the claim: timers and recovered jobs may run (F23). */
   readonly isCaughtUp: boolean;

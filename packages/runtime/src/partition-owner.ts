@@ -1,9 +1,10 @@
-import type { InboxMessage, InboxSubscription } from "./ports/index.ts";
+import type { InboxMessage, InboxSubscription, StoredValue } from "./ports/index.ts";
 import { parseActorKey } from "@holdfast/protocol";
 import { ActorCell } from "./actor-cell.ts";
 import type { CellCounter, CellHost, CellReport, NodeServices } from "./cell-host.ts";
 import { Cursor } from "./cursor.ts";
 import { encodeParked } from "./parked-message.ts";
+import { KnownWork } from "./rehydration/known-work.ts";
 import { TimerQueue, type ArmedTimer } from "./timer-queue.ts";
 
 export interface PartitionOwnerOptions {
@@ -33,6 +34,11 @@ export class PartitionOwner implements CellHost {
   readonly generation: string;
   readonly timers: TimerQueue;
   readonly cursor: Cursor;
+  readonly work = new KnownWork();
+  /** The stored checkpoint: its sequence, and what we put there. */
+  lastCheckpoint = { seq: 0, text: "" };
+  /** Monotonic time from which the next full scan is counted. */
+  fullScanAtMs: number;
   readonly counters: Counters = {
     committed: 0,
     dropped: 0,
@@ -66,6 +72,7 @@ export class PartitionOwner implements CellHost {
     this.generation = options.generation;
     this.cursor = new Cursor(options.from);
     const { clock, time } = options.services;
+    this.fullScanAtMs = clock.monotonicMs();
     this.timers = new TimerQueue(
       clock,
       () => time.nowMs(),
@@ -105,10 +112,10 @@ export class PartitionOwner implements CellHost {
     if (!this.signal.aborted) this.cursor.readThrough(lastSeq);
   }
 
-  /** Loads an actor and takes up its work. */
-  rehydrate(key: string): Promise<void> {
+  /** Loads an actor and takes up its work. @param stored its value, when it was read already */
+  rehydrate(key: string, stored?: StoredValue): Promise<void> {
     const cell = this.#cell(key);
-    return cell === undefined ? Promise.resolve() : cell.rehydrate();
+    return cell === undefined ? Promise.resolve() : cell.rehydrate(stored);
   }
 
   /** After one of our heartbeats was stored: asks those again whose jobs were held up, once everything stored by now was read. */

@@ -1,12 +1,14 @@
-import { toPlainFault, type Lease } from "@holdfast/protocol";
+import { shardOf, toPlainFault, type Lease } from "@holdfast/protocol";
 import type { NodeServices } from "./cell-host.ts";
 import type { FleetView } from "./fleet-view.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import { PartitionOwner } from "./partition-owner.ts";
 import type { PlacementPlan } from "./placement.ts";
 import type { FleetRegistry } from "./ports/index.ts";
-import { takeUpPartition } from "./rehydration/claim-partition.ts";
+import { takeUpPartition, type TakenPartition } from "./rehydration/claim-partition.ts";
+import { findWork, type FoundWork } from "./rehydration/find-work.ts";
 import { inParallel } from "./rehydration/in-parallel.ts";
+import { writeCheckpoint } from "./rehydration/partition-checkpoint.ts";
 import { sweepPartition } from "./rehydration/sweeper.ts";
 
 export interface PartitionSetOptions {
@@ -45,7 +47,7 @@ export class PartitionSet {
 
   async carryOut(plan: PlacementPlan): Promise<void> {
     await Promise.all([
-      inParallel(plan.claim, 8, (partition) => this.#claim(partition)),
+      this.#claimAll(plan.claim),
       inParallel(plan.want, 4, (partition) => this.#ask(partition)),
       inParallel(plan.release, 2, (partition) => this.release(partition)),
     ]);
@@ -74,6 +76,7 @@ export class PartitionSet {
       if (!owner.isCaughtUp) continue;
       const from = this.#barriers.get(partition) ?? 0;
       this.#barriers.set(partition, await sweepPartition(this.#options.services, owner, from));
+      await writeCheckpoint(this.#options.services, owner);
       await owner.advanceCursor();
     }
   }
@@ -97,7 +100,7 @@ export class PartitionSet {
     try {
       await owner.stop();
       this.owners.delete(partition);
-      await announce();
+      await Promise.all([announce(), writeCheckpoint(this.#options.services, owner)]);
       await this.#options.services.crashPoints.reach("before-release", partition);
       await this.#options.leases.release(partition, owner.cursor.next, owner.cursor.highest);
       this.#options.services.telemetry.info("partition.released", {
@@ -114,16 +117,41 @@ export class PartitionSet {
     await inParallel([...this.owners.keys()], 8, (partition) => this.release(partition, announce));
   }
 
-  async #claim(partition: string): Promise<void> {
-    if (this.owners.has(partition) || this.#moving.has(partition)) return;
-    const { services, leases, view, fleet } = this.#options;
+  /** Partitions of a shard are claimed together, so that one reader finds the work of all of them. */
+  async #claimAll(partitions: readonly string[]): Promise<void> {
+    const { services } = this.#options;
+    const byShard = Map.groupBy(partitions, (partition) => shardOf(services.scheme, partition));
+    await Promise.all([...byShard.values()].map((group) => this.#claimShard(group)));
+  }
+
+  async #claimShard(partitions: readonly string[]): Promise<void> {
+    const claims = await Promise.all(partitions.map((partition) => this.#claim(partition)));
+    const taken = claims.filter((claim) => claim !== undefined);
+    if (taken.length === 0) return;
+    const finding = findWork(
+      this.#options.services,
+      taken.map(({ owner }) => owner),
+    );
+    await Promise.all(taken.map((each) => this.#takeUp(each, finding)));
+  }
+
+  /** @returns undefined when it is not ours now */
+  async #claim(partition: string): Promise<TakenPartition | undefined> {
+    if (this.owners.has(partition) || this.#moving.has(partition)) return undefined;
+    const { services, leases, view } = this.#options;
     this.#moving.add(partition);
     try {
+      const startedAtMs = services.clock.monotonicMs();
       const seen = view.leases.get(partition);
+      const silentSinceMs = this.#silentSince(seen?.lease.holder);
       const position = await services.log.position(partition);
-      if (this.#hasLostData(partition, seen?.lease, position)) return;
-      const held = await leases.claim(partition, seen, position);
-      if (held === undefined) return;
+      const isLost = this.#hasLostData(partition, seen?.lease, position);
+      const held = isLost ? undefined : await leases.claim(partition, seen, position);
+      if (held === undefined) {
+        this.#moving.delete(partition);
+        return undefined;
+      }
+      const claimMs = services.clock.monotonicMs() - startedAtMs;
       await services.crashPoints.reach("after-lease-claim", partition);
       services.time.raiseTo(held.lease.floorMs);
       const owner = new PartitionOwner({
@@ -137,14 +165,24 @@ export class PartitionSet {
         fenced: (epoch) => this.#fence(partition, epoch),
       });
       this.owners.set(partition, owner);
-      const previousHolder = seen?.lease.holder;
-      const silentSinceMs = this.#silentSince(previousHolder);
-      const { report, barrierSeq } = await takeUpPartition(services, {
-        owner,
-        previousHolder,
-        detectMs: silentSinceMs === undefined ? undefined : services.clock.monotonicMs() - silentSinceMs,
-      });
-      this.#barriers.set(partition, barrierSeq);
+      const detectMs = silentSinceMs === undefined ? undefined : startedAtMs - silentSinceMs;
+      return { owner, previousHolder: seen?.lease.holder, detectMs, claimMs };
+    } catch (error) {
+      await this.#giveUp(partition, error);
+      this.#moving.delete(partition);
+      return undefined;
+    }
+  }
+
+  async #takeUp(taken: TakenPartition, finding: Promise<ReadonlyMap<PartitionOwner, FoundWork>>): Promise<void> {
+    const { services, fleet } = this.#options;
+    const { owner } = taken;
+    const { partition } = owner;
+    try {
+      const found = (await finding).get(owner);
+      if (found === undefined) return;
+      const report = await takeUpPartition(services, taken, found);
+      this.#barriers.set(partition, found.barrierSeq);
       services.telemetry.info("partition.taken", { ...report });
       await fleet.put(`report.${partition}`, encode(report));
     } catch (error) {

@@ -8,7 +8,7 @@ import {
 } from "@holdfast/protocol";
 import type { CellHost, NodeServices, ServedType } from "./cell-host.ts";
 import type { OutboxDispatcher } from "./outbox-dispatcher.ts";
-import type { InboxMessage } from "./ports/index.ts";
+import type { InboxMessage, StoredValue } from "./ports/index.ts";
 
 /**
  * The decoded record of one actor, and the only place that writes it.
@@ -27,6 +27,9 @@ export class RecordHolder {
   #seq = 0;
   #considered: { generation: string; inbox: number; control: number };
   #unreadable: string | undefined;
+  /** What a scan has read, for the first load; later ones must see what was stored since. */
+  #primed: StoredValue | undefined;
+  #wasLoaded = false;
 
   constructor(key: string, services: NodeServices, host: CellHost, served: ServedType) {
     this.#key = key;
@@ -82,8 +85,16 @@ export class RecordHolder {
     return () => (this.#considered = before);
   }
 
+  /** Spares the first load its read: the value that was current when the partition was claimed. */
+  prime(stored: StoredValue): void {
+    if (!this.#wasLoaded) this.#primed = stored;
+  }
+
   async load(): Promise<"loaded" | "absent" | "unreadable" | "fenced"> {
-    const stored = await this.#services.records.load(this.#key);
+    const primed = this.#primed;
+    this.#primed = undefined;
+    this.#wasLoaded = true;
+    const stored = primed ?? (await this.#services.records.load(this.#key));
     if (stored === undefined) {
       this.forget();
       return "absent";
@@ -95,6 +106,7 @@ export class RecordHolder {
         return "fenced";
       }
       this.#check(record);
+      this.#host.work.seen(this.#key, stored.seq, header.needsWork);
       this.#record = record;
       this.#seq = stored.seq;
       this.#unreadable = undefined;
@@ -119,14 +131,15 @@ export class RecordHolder {
     const bytes = services.codec.encodeRecord(record, this.#headerOf(record, token, work));
     const before = services.crashPoints.reach(this.#seq === 0 ? "before-create" : "before-commit", this.#key);
     if (before !== undefined) await before;
-    const outcome = await services.records.commit({
-      key: this.#key,
-      bytes,
-      expectedSeq: this.#seq,
-      token,
-      needsWork: work,
+    const request = { key: this.#key, bytes, expectedSeq: this.#seq, token, needsWork: work };
+    const issued = this.#host.work.issued(this.#key);
+    const outcome = await services.records.commit(request).catch((error: unknown) => {
+      this.#host.work.notStored(issued, true);
+      throw error;
     });
-    if (outcome.kind !== "committed") {
+    if (outcome.kind === "committed") this.#host.work.committed(issued, outcome.seq, work);
+    else {
+      this.#host.work.notStored(issued, outcome.kind === "unknown");
       this.#host.count(outcome.kind);
       services.telemetry.warn("commit.not-stored", { key: this.#key, rev: record.rev, outcome: outcome.kind });
       return false;

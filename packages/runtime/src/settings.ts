@@ -4,6 +4,8 @@ export interface RuntimeSettings {
   readonly leaseTtlMs: number;
   readonly heartbeatMs: number;
   readonly sweepMs: number;
+  /** How often a sweep begins at the very first record instead of its last barrier. */
+  readonly fullScanMs: number;
   /** How long a planned leave waits for its running jobs. */
   readonly drainGraceMs: number;
   /** An actor at rest for this long gets its acknowledged outbox cleared by a write. */
@@ -25,6 +27,7 @@ export const DEFAULT_SETTINGS: RuntimeSettings = {
   leaseTtlMs: 3000,
   heartbeatMs: 1000,
   sweepMs: 30_000,
+  fullScanMs: 86_400_000,
   drainGraceMs: 600_000,
   idleCleanMs: 1000,
   passivateMs: 60_000,

@@ -10,6 +10,8 @@ export {
   type CommitRequest,
   type RecordStore,
   type ScanEntry,
+  type ScanPart,
+  type ScanRequest,
   type StoredValue,
 } from "./record-store.ts";
 export { silentTelemetry, type Telemetry } from "./telemetry.ts";

@@ -30,6 +30,23 @@ export interface ScanEntry {
   readonly key: string;
   readonly seq: number;
   readonly needsWork: boolean;
+  /** The whole value of a record that needs work, where the store read it anyway. */
+  readonly bytes?: Uint8Array | undefined;
+}
+
+/** A partition to be scanned, and the first sequence that is of interest there. */
+export interface ScanPart {
+  readonly partition: string;
+  readonly fromSeq: number;
+}
+
+export interface ScanRequest {
+  /** Partitions of one shard, each once; at least one. */
+  readonly parts: readonly ScanPart[];
+  /** Hand over values too, where there is little to read. */
+  readonly wantsValues?: boolean;
+  readonly visit: (entry: ScanEntry) => void;
+  readonly signal: AbortSignal;
 }
 
 /** Where actor records live. Reads for decisions go to the leader. */
@@ -39,9 +56,15 @@ export interface RecordStore {
   /** Retries the same bytes with the same expectation until acknowledged, in conflict, or `signal` aborts (I7). */
   commit(request: CommitRequest): Promise<CommitOutcome>;
   /**
-   * Writes the claim barrier of a partition, then hands every record of the partition with `seq >= fromSeq` to `visit`, at its latest value,
-   * until the barrier itself is seen. Headers only.
+   * Writes one barrier into the shard, then hands every record of the parts with `seq >= fromSeq` to `visit`, at its latest value, until the
+   * barrier itself is seen.
    * @returns the sequence of the barrier
    */
-  scan(partition: string, fromSeq: number, visit: (entry: ScanEntry) => void, signal: AbortSignal): Promise<number>;
+  scan(request: ScanRequest): Promise<number>;
+  /** Generation of the sequences of a partition's records. */
+  generation(partition: string): string;
+  /** Leader read. @returns undefined when there is none */
+  loadCheckpoint(partition: string): Promise<StoredValue | undefined>;
+  /** Compare-and-set under I7; `token` is looked for in the stored JSON's `token` field. */
+  storeCheckpoint(partition: string, bytes: Uint8Array, expectedSeq: number, token: string): Promise<CommitOutcome>;
 }

@@ -1,48 +1,44 @@
 import type { RecoveryReport } from "@holdfast/protocol";
 import type { NodeServices } from "../cell-host.ts";
 import type { PartitionOwner } from "../partition-owner.ts";
+import type { FoundWork } from "./find-work.ts";
 import { inParallel } from "./in-parallel.ts";
+import { writeCheckpoint } from "./partition-checkpoint.ts";
 
 export interface TakenPartition {
   readonly owner: PartitionOwner;
   readonly previousHolder: string | undefined;
   readonly detectMs: number | undefined;
+  readonly claimMs: number;
 }
 
 /**
- * Takes up the work of a partition whose lease was just claimed.
- * Order: barrier and scan, mailbox from the cursor, actors with work in parallel, then timers and recovered jobs.
+ * Takes up the work of a partition whose lease was just claimed, once it was found.
+ * Order: mailbox from the cursor, actors with work in parallel, then timers and recovered jobs.
  * Cost grows with work in flight, not with sleepers: only records whose needs-work bit is set are read.
- * @returns the recovery report, and the sequence of the barrier for the sweeper
+ * @returns the recovery report
  */
 export async function takeUpPartition(
   services: NodeServices,
   taken: TakenPartition,
-): Promise<{ readonly report: RecoveryReport; readonly barrierSeq: number }> {
+  found: FoundWork,
+): Promise<RecoveryReport> {
   const { owner } = taken;
-  const startedAtMs = services.clock.monotonicMs();
-  let scanned = 0;
-  const live = new Set<string>();
-  const barrierSeq = await services.records.scan(
-    owner.partition,
-    0,
-    (entry) => {
-      scanned += 1;
-      if (entry.needsWork) live.add(entry.key);
-      else live.delete(entry.key);
-    },
-    owner.signal,
-  );
-  const readMs = services.clock.monotonicMs() - startedAtMs;
+  const { clock } = services;
+  const foundAtMs = clock.monotonicMs();
   await services.crashPoints.reach("after-barrier", owner.partition);
   await owner.open();
-  for (const key of owner.parkedKeys) live.add(key); // what a former owner could not serve, this one may
-  await inParallel([...live], services.settings.rehydrateConcurrency, async (key) => {
-    await services.crashPoints.reach("mid-rehydration", key);
-    await owner.rehydrate(key);
+  const live = new Map(found.live);
+  for (const key of owner.parkedKeys) if (!live.has(key)) live.set(key, undefined); // what a former owner could not serve, this one may
+  await inParallel([...live], services.settings.rehydrateConcurrency, async ([key, stored]) => {
+    const reached = services.crashPoints.reach("mid-rehydration", key);
+    if (reached !== undefined) await reached;
+    await owner.rehydrate(key, stored);
   });
+  const restoredAtMs = clock.monotonicMs();
   await owner.catchUp();
   owner.signal.throwIfAborted(); // fenced or stopped meanwhile: nothing was taken up that anybody should count
+  const caughtUpAtMs = clock.monotonicMs();
   const { counters } = owner;
   const report: RecoveryReport = {
     v: 1,
@@ -50,7 +46,7 @@ export async function takeUpPartition(
     epoch: owner.epoch,
     incarnation: services.incarnation,
     ...(taken.previousHolder !== undefined && { previousHolder: taken.previousHolder }),
-    scanned,
+    scanned: found.scanned,
     found: live.size,
     restored: counters.restored,
     resent: counters.resent,
@@ -60,9 +56,14 @@ export async function takeUpPartition(
     quarantined: counters.quarantined,
     held: [...owner.reports].slice(0, 100).map(([key, { why }]) => ({ key, why })),
     ...(taken.detectMs !== undefined && { detectMs: taken.detectMs }),
-    readMs,
-    durationMs: services.clock.monotonicMs() - startedAtMs,
+    claimMs: taken.claimMs,
+    readMs: found.readMs,
+    fromSeq: found.fromSeq,
+    restoreMs: restoredAtMs - foundAtMs,
+    catchUpMs: caughtUpAtMs - restoredAtMs,
+    durationMs: found.readMs + caughtUpAtMs - foundAtMs,
     atMs: services.time.nowMs(),
   };
-  return { report, barrierSeq };
+  await writeCheckpoint(services, owner); // a successor finds one of the epoch before its own
+  return report;
 }

@@ -5,22 +5,26 @@ import { inParallel } from "./in-parallel.ts";
 
 /**
  * The net under rehydration: looks at what changed in a partition since the last look, and takes up every record with work that is not
- * in memory here (a former owner's late create or commit, F5).
+ * in memory here (a former owner's late create or commit, F5). Once a day it begins at the very first record, whatever a checkpoint said.
  * @param fromSeq  sequence of the last barrier seen
  * @returns the sequence to go on from
  */
 export async function sweepPartition(services: NodeServices, owner: PartitionOwner, fromSeq: number): Promise<number> {
   const missing = new Set<string>();
+  const now = services.clock.monotonicMs();
+  const isFull = now - owner.fullScanAtMs >= services.settings.fullScanMs;
   try {
-    const barrierSeq = await services.records.scan(
-      owner.partition,
-      fromSeq,
-      (entry) => {
-        if (entry.needsWork && owner.cells.get(entry.key)?.hasCopy !== true) missing.add(entry.key);
-        else missing.delete(entry.key);
+    const barrierSeq = await services.records.scan({
+      parts: [{ partition: owner.partition, fromSeq: isFull ? 0 : fromSeq }],
+      visit: ({ key, seq, needsWork }) => {
+        owner.work.seen(key, seq, needsWork);
+        if (needsWork && owner.cells.get(key)?.hasCopy !== true) missing.add(key);
+        else missing.delete(key);
       },
-      owner.signal,
-    );
+      signal: owner.signal,
+    });
+    owner.work.scanned(barrierSeq);
+    if (isFull) owner.fullScanAtMs = now;
     await inParallel([...missing], services.settings.rehydrateConcurrency, (key) => owner.rehydrate(key));
     if (missing.size > 0) services.telemetry.warn("sweep.found", { partition: owner.partition, actors: missing.size });
     owner.releaseIdle();

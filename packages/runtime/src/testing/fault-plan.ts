@@ -9,6 +9,7 @@ import { SeededRandom } from "./seeded-random.ts";
 export type WriteOperation =
   | "commit"
   | "claim"
+  | "checkpoint"
   | "publish"
   | "append"
   | "event"

@@ -322,11 +322,15 @@ describe("connections and restarts", () => {
       seen.push(key);
       replacing ??= commit(b, "second", broker.writesOf(last)[0]?.seq, last);
     };
-    const barrier = await a.records.scan("d-0", 1, visit, soon());
+    const barrier = await a.records.scan({ parts: [{ partition: "d-0", fromSeq: 1 }], visit, signal: soon() });
     expect(await replacing).toMatchObject({ kind: "committed" });
     expect(seen).toEqual(Array.from({ length: 9 }, (_, n) => `d-0.probe.r${n}`));
     const seenNext: string[] = [];
-    await a.records.scan("d-0", barrier, ({ key }) => seenNext.push(key), soon());
+    await a.records.scan({
+      parts: [{ partition: "d-0", fromSeq: barrier }],
+      visit: ({ key }) => seenNext.push(key),
+      signal: soon(),
+    });
     expect(seenNext).toEqual([last]);
   });
 });

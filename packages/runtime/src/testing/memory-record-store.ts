@@ -1,7 +1,8 @@
 import type { ActorKey } from "@holdfast/protocol";
-import type { CommitOutcome, CommitRequest, RecordStore, ScanEntry, StoredValue } from "../ports/index.ts";
+import type { CommitOutcome, CommitRequest, RecordStore, ScanRequest, StoredValue } from "../ports/index.ts";
 import type { BrokerState } from "./broker-state.ts";
 import { compareAndSet } from "./compare-and-set.ts";
+import { jsonToken } from "./memory-fleet-registry.ts";
 import type { NodeLink } from "./node-link.ts";
 import { untilAborted } from "./until-aborted.ts";
 
@@ -45,24 +46,56 @@ export class MemoryRecordStore implements RecordStore {
     });
   }
 
-  async scan(
-    partition: string,
-    fromSeq: number,
-    visit: (entry: ScanEntry) => void,
-    signal: AbortSignal,
-  ): Promise<number> {
-    const stream = this.#state.stream("actors", partition);
-    const prefix = this.#state.actorPrefix(partition);
-    const barrierSeq = await this.#writeBarrier(partition, signal);
-    for (let cursor = fromSeq; ;) {
+  async scan({ parts, wantsValues = false, visit, signal }: ScanRequest): Promise<number> {
+    const fromSeqs = new Map(parts.map(({ partition, fromSeq }) => [partition, fromSeq]));
+    const first = parts[0]?.partition ?? "";
+    const stream = this.#state.stream("actors", first);
+    const bucket = this.#state.actorPrefix(first).slice(0, -first.length - 1);
+    const barrierSeq = await this.#writeBarrier(first, signal);
+    for (let cursor = Math.min(...fromSeqs.values()); ;) {
       await untilAborted(signal, this.#link.receivable());
-      const message = stream.next(cursor, (candidate) => candidate.subject.startsWith(prefix));
+      const message = stream.next(cursor, ({ subject }) => fromSeqs.has(partitionOf(subject.slice(bucket.length))));
       // Somebody else's later barrier may have replaced ours: whatever lies beyond our sequence ends the scan.
       if (message === undefined || message.seq >= barrierSeq) return barrierSeq;
       cursor = message.seq + 1;
-      const key = message.subject.slice(prefix.length - partition.length - 1);
-      if (!key.startsWith(`${partition}._`)) visit({ key, seq: message.seq, needsWork: message.needsWork });
+      const key = message.subject.slice(bucket.length);
+      const partition = partitionOf(key);
+      if (key.startsWith("_", partition.length + 1) || message.seq < (fromSeqs.get(partition) ?? 0)) continue;
+      const bytes = wantsValues && message.needsWork ? new Uint8Array(message.bytes) : undefined;
+      visit({ key, seq: message.seq, needsWork: message.needsWork, ...(bytes !== undefined && { bytes }) });
     }
+  }
+
+  generation(): string {
+    return this.#state.generation;
+  }
+
+  loadCheckpoint(partition: string): Promise<StoredValue | undefined> {
+    const subject = this.#checkpointSubject(partition);
+    return this.#link.read(subject, () => {
+      const stored = this.#state.stream("actors", partition).last(subject);
+      return stored === undefined ? undefined : { bytes: new Uint8Array(stored.bytes), seq: stored.seq };
+    });
+  }
+
+  storeCheckpoint(partition: string, bytes: Uint8Array, expectedSeq: number, token: string): Promise<CommitOutcome> {
+    return compareAndSet(this.#link, {
+      operation: "checkpoint",
+      about: this.#state.subjects.checkpointKey(partition),
+      stream: this.#state.stream("actors", partition),
+      subject: this.#checkpointSubject(partition),
+      bytes,
+      needsWork: false,
+      expectedSeq,
+      token,
+      tokenOf: jsonToken,
+      maxAttempts: this.#state.maxAttempts,
+    });
+  }
+
+  #checkpointSubject(partition: string): string {
+    const { subjects } = this.#state;
+    return `$KV.${subjects.actorsBucket(this.#state.shard(partition))}.${subjects.checkpointKey(partition)}`;
   }
 
   async #writeBarrier(partition: string, signal: AbortSignal): Promise<number> {
@@ -84,3 +117,5 @@ export class MemoryRecordStore implements RecordStore {
     }
   }
 }
+
+const partitionOf = (key: string): string => key.slice(0, key.indexOf("."));

@@ -1,7 +1,14 @@
 import type { ActorKey } from "@holdfast/protocol";
 import { describe, expect, test } from "vitest";
-import { bytesOf, committedSeq, keepDoing, keyIn, soon, type MakeContractSetup } from "./contract-setup.ts";
+import type { ScanEntry, ScanPart, ScanRequest } from "../../ports/index.ts";
+import { bytesOf, committedSeq, keepDoing, keyIn, soon, textOf, type MakeContractSetup } from "./contract-setup.ts";
 import { contractSuite } from "./contract-suite.ts";
+
+const asking = (parts: readonly ScanPart[], visit: ScanRequest["visit"]): ScanRequest => ({
+  parts,
+  visit,
+  signal: soon(),
+});
 
 /** What every RecordStore must do when it scans a partition. */
 export function recordScanContract(make: MakeContractSetup): void {
@@ -24,7 +31,9 @@ export function recordScanContract(make: MakeContractSetup): void {
       fromSeq = 1,
     ): Promise<{ readonly visited: readonly unknown[]; readonly barrier: number }> => {
       const visited: unknown[] = [];
-      const barrier = await suite.setup.a.records.scan(partition, fromSeq, (entry) => visited.push(entry), soon());
+      const barrier = await suite.setup.a.records.scan(
+        asking([{ partition, fromSeq }], (entry) => visited.push(entry)),
+      );
       return { visited, barrier };
     };
 
@@ -100,14 +109,48 @@ export function recordScanContract(make: MakeContractSetup): void {
       expect(after.barrier).toBeGreaterThan(changed.seq);
     });
 
+    test("one scan serves several partitions of a shard, each from its own sequence", async () => {
+      const { main, sameShard, empty } = suite.partitions.take();
+      await put(keyIn(main, "a"), 0, true);
+      const other = await put(keyIn(sameShard, "a"), 0, true);
+      const b = await put(keyIn(main, "b"), 0, false);
+      const late = await put(keyIn(sameShard, "b"), 0, true, "b");
+      const visited: unknown[] = [];
+      const parts = [
+        { partition: empty, fromSeq: 0 },
+        { partition: main, fromSeq: b.seq },
+        { partition: sameShard, fromSeq: 1 },
+      ];
+      const barrier = await suite.setup.a.records.scan(asking(parts, (entry) => visited.push(entry)));
+      expect(visited).toEqual([other, b, late]);
+      expect(barrier).toBeGreaterThan(late.seq);
+    });
+
+    test("values are those of the sequence they come with, and only of records that need work", async () => {
+      const { main } = suite.partitions.take();
+      const asleep = await put(keyIn(main, "a"), 0, false);
+      const first = await put(keyIn(main, "b"), 0, true);
+      const awake = await put(first.key, first.seq, true, "b");
+      const visited: ScanEntry[] = [];
+      const request = asking([{ partition: main, fromSeq: asleep.seq }], (entry) => visited.push(entry));
+      await suite.setup.a.records.scan({ ...request, wantsValues: true });
+      const stored = await suite.setup.b.records.load(awake.key);
+      expect(visited.map(({ key, seq }) => ({ key, seq }))).toEqual([
+        { key: asleep.key, seq: asleep.seq },
+        { key: awake.key, seq: awake.seq },
+      ]);
+      expect(visited[0]?.bytes).toBeUndefined();
+      expect(textOf(visited[1]?.bytes)).toBe(textOf(stored?.bytes));
+    });
+
     test("two nodes that scan one partition at once both end, with different barriers", async () => {
       const { main } = suite.partitions.take();
       await put(keyIn(main, "a"), 0, true);
       for (let round = 0; round < 5; round += 1) {
         const seen: unknown[] = [];
         const [first, second] = await Promise.all([
-          suite.setup.a.records.scan(main, 1, (entry) => seen.push(entry), soon()),
-          suite.setup.b.records.scan(main, 1, (entry) => seen.push(entry), soon()),
+          suite.setup.a.records.scan(asking([{ partition: main, fromSeq: 1 }], (entry) => seen.push(entry))),
+          suite.setup.b.records.scan(asking([{ partition: main, fromSeq: 1 }], (entry) => seen.push(entry))),
         ]);
         expect(first).not.toBe(second);
         expect(seen.length).toBe(2);
@@ -117,7 +160,9 @@ export function recordScanContract(make: MakeContractSetup): void {
     test("rejects when the caller no longer wants it", async () => {
       const { main } = suite.partitions.take();
       await put(keyIn(main, "a"), 0, true);
-      const scanning = suite.setup.a.records.scan(main, 1, () => undefined, AbortSignal.abort(new Error("drained")));
+      const signal = AbortSignal.abort(new Error("drained"));
+      const request = asking([{ partition: main, fromSeq: 1 }], () => undefined);
+      const scanning = suite.setup.a.records.scan({ ...request, signal });
       await expect(scanning).rejects.toThrow("drained");
     });
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { CommitRequest, StoredValue } from "../../ports/index.ts";
 import { committedSeq, keyIn, plain, type MakeContractSetup } from "./contract-setup.ts";
 import { contractSuite } from "./contract-suite.ts";
+import { recordCheckpointContract } from "./record-checkpoint.contract.ts";
 import { recordScanContract } from "./record-scan.contract.ts";
 
 /** What every RecordStore must do. */
@@ -171,4 +172,5 @@ export function recordStoreContract(make: MakeContractSetup): void {
     });
   });
   recordScanContract(make);
+  recordCheckpointContract(make);
 }
