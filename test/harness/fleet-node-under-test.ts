@@ -1,7 +1,12 @@
-/** A node with orders and parcels that a test stops, continues and ends by signals. Takes its settings as one JSON argument. */
+/**
+ * A node with orders and parcels that a test stops, continues and ends by signals, or that does so itself at a crash point. Takes its settings
+ * as one JSON argument, and further faults as lines `{"arm":[…]}` on standard input.
+ */
+import { createInterface } from "node:readline";
 import { createLogger } from "@holdfast/process";
 import { startNode } from "holdfast";
 import { z } from "zod";
+import { FaultPoints, FaultStep } from "./fault-points.ts";
 import { orderActors } from "./order-actors.ts";
 import { parcelActors } from "./parcel-actors.ts";
 
@@ -12,8 +17,15 @@ const Settings = z.object({
   ledgerUrl: z.string(),
   replicas: z.number(),
   runtime: z.record(z.string(), z.number()),
+  faults: z.array(FaultStep).default([]),
 });
-const { nats, namespace, name, ledgerUrl, replicas, runtime } = Settings.parse(JSON.parse(process.argv[2] ?? "{}"));
+const Command = z.object({ arm: z.array(FaultStep) });
+const given = Settings.parse(JSON.parse(process.argv[2] ?? "{}"));
+const { nats, namespace, name, ledgerUrl, replicas, runtime, faults } = given;
+
+const crashPoints = new FaultPoints();
+crashPoints.arm(faults);
+createInterface({ input: process.stdin }).on("line", (line) => crashPoints.arm(Command.parse(JSON.parse(line)).arm));
 
 const node = await startNode({
   nats: {
@@ -28,6 +40,7 @@ const node = await startNode({
   replicas,
   settings: { sweepMs: 1000, idleCleanMs: 200, passivateMs: 2000, cursorFlushMs: 500, ...runtime },
   telemetry: createLogger({ level: "info", node: name }),
+  crashPoints,
 });
 process.once("SIGTERM", () => void node.drain().then(() => process.exit(0)));
 process.stdout.write(`${JSON.stringify({ node: name, incarnation: node.incarnation })}\n`);

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { LedgerLine } from "@holdfast/ledger";
 import { createClient, type Client } from "holdfast";
 import { startProcess, type StartedProcess } from "./child-process.ts";
+import type { FaultPlan } from "./fault-points.ts";
 import { waitUntil } from "./wait-until.ts";
 
 export interface NodeFleetOptions {
@@ -27,10 +28,11 @@ export class NodeFleet {
     this.#options = options;
   }
 
-  async start(name: string): Promise<StartedProcess> {
+  /** @param faults  what happens to it at which crash points */
+  async start(name: string, faults: FaultPlan = []): Promise<StartedProcess> {
     const { servers, user, password, namespace, ledgerUrl, replicas = 1, runtime } = this.#options;
     const nats = { servers, ...(user !== undefined && { user }), ...(password !== undefined && { password }) };
-    const settings = { nats, namespace, name, ledgerUrl, replicas, runtime };
+    const settings = { nats, namespace, name, ledgerUrl, replicas, runtime, faults };
     const file = join(import.meta.dirname, "fleet-node-under-test.ts");
     const node = await startProcess(file, [JSON.stringify(settings)]);
     this.#nodes.push(node);

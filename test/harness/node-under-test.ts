@@ -1,8 +1,8 @@
 /** A node whose crash points are lethal. Takes its settings as one JSON argument, prints one JSON line when it begins. */
 import { createLogger } from "@holdfast/process";
-import type { CrashPoints } from "@holdfast/runtime/ports";
 import { startNode } from "holdfast";
 import { z } from "zod";
+import { FaultPoints, FaultStep } from "./fault-points.ts";
 import { orderActors } from "./order-actors.ts";
 
 const Settings = z.object({
@@ -13,19 +13,12 @@ const Settings = z.object({
   leaseTtlMs: z.number(),
   sweepMs: z.number().default(1000),
   /** Kills the process when a point was reached `nth` times with a detail that contains `match`. */
-  crash: z.object({ point: z.string(), nth: z.number(), match: z.string().default("") }).optional(),
+  crash: FaultStep.omit({ act: true }).optional(),
 });
 const settings = Settings.parse(JSON.parse(process.argv[2] ?? "{}"));
 
-let hits = 0;
-const crashPoints: CrashPoints = {
-  reach: (point, detail) => {
-    const { crash } = settings;
-    if (crash?.point !== point || !detail.includes(crash.match)) return;
-    hits += 1;
-    if (hits === crash.nth) process.kill(process.pid, "SIGKILL");
-  },
-};
+const crashPoints = new FaultPoints();
+if (settings.crash !== undefined) crashPoints.arm([{ ...settings.crash, act: "kill" }]);
 
 process.stdout.write(`${JSON.stringify({ node: settings.name })}\n`);
 const node = await startNode({

@@ -1,10 +1,13 @@
-import { existsSync } from "node:fs";
+import { appendFileSync, existsSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { defineActor, type ActorDefinition, type JobContext } from "holdfast";
 import { z } from "zod";
 import { parcelMachine } from "./parcel.machine.ts";
 
 const Input = z.object({ gate: z.string() });
+
+/** Where an attempt that was aborted leaves a line: `<node> <key>`. */
+export const abortsOf = (gate: string): string => `${gate}.aborted`;
 
 /** Tells the ledger that an attempt begins, then goes on until its gate opens. The ledger applies a key once and writes down every attempt. */
 const pack =
@@ -18,6 +21,7 @@ const pack =
       signal: job.signal,
     });
     if (!response.ok) throw new Error(`ledger answered ${response.status}`);
+    job.signal.addEventListener("abort", () => appendFileSync(abortsOf(gate), `${job.node} ${job.key}\n`));
     while (!existsSync(gate)) await pause(20, undefined, { signal: job.signal });
     return { key: job.key, node: job.node };
   };

@@ -52,6 +52,14 @@ describe("a scenario prints one line and passes", () => {
     expect(ran.code).toBe(0);
   });
 
+  test("fencing: an owner stopped before a create, and two processes with one name", async () => {
+    const ran = await scenario("fencing", "--quick");
+    const [line, ...more] = linesOf(ran);
+    expect(more).toEqual([]);
+    expect(line, ran.stderr).toMatchObject({ scenario: "fencing", rows: { "before-create": true, "same-name": true } });
+    expect(ran.code).toBe(0);
+  });
+
   test("main-job, on a few documents", async () => {
     const ran = await scenario("main-job", "--quick");
     const [line, ...more] = linesOf(ran);

@@ -1,28 +1,16 @@
 /** An agent node whose crash points are lethal. Configured by HOLDFAST_* like any node; its one argument says where it dies. */
 import { agentActors } from "@holdfast/node-app";
 import { createLogger, parseConfig } from "@holdfast/process";
-import type { CrashPoints } from "@holdfast/runtime/ports";
 import { startNode } from "holdfast";
 import { z } from "zod";
+import { FaultPoints, FaultStep } from "../harness/fault-points.ts";
 
-const Plan = z
-  .array(z.object({ point: z.string(), match: z.string().default(""), nth: z.int().min(1).default(1) }))
-  .min(1);
+const Plan = z.array(FaultStep.omit({ act: true })).min(1);
 
 const config = parseConfig(process.env);
-const [...ahead] = Plan.parse(JSON.parse(process.argv[2] ?? "[]"));
-let hits = 0;
-const crashPoints: CrashPoints = {
-  reach: (point, detail) => {
-    const next = ahead[0];
-    if (next?.point !== point || !detail.includes(next.match)) return;
-    hits += 1;
-    if (hits < next.nth) return;
-    hits = 0;
-    ahead.shift();
-    if (ahead.length === 0) process.kill(process.pid, "SIGKILL");
-  },
-};
+const crashPoints = new FaultPoints();
+const plan = Plan.parse(JSON.parse(process.argv[2] ?? "[]"));
+crashPoints.arm(plan.map((step, index) => ({ ...step, act: index + 1 < plan.length ? "pass" : "kill" })));
 
 // A test that dies takes its nodes along.
 process.stdin
