@@ -14,6 +14,7 @@ import {
   type Subjects,
 } from "@holdfast/protocol";
 import { z } from "zod";
+import { PayloadReader } from "./payload-reader.ts";
 
 /** What a node says is stuck on it. */
 export const StuckList = z.object({
@@ -45,15 +46,25 @@ export interface NamespaceReaderOptions {
 /** Answers from the stored state alone; no node is asked. */
 export class NamespaceReader {
   readonly #options: NamespaceReaderOptions;
+  readonly #payloads: PayloadReader;
 
   constructor(options: NamespaceReaderOptions) {
     this.#options = options;
+    this.#payloads = new PayloadReader(options.link, options.codec, options.subjects);
   }
 
-  /** @returns undefined when there is no such actor @throws RuntimeFault HF-2002, HF-2003 when its record cannot be read here */
+  /**
+   * A record, with its output or error when it has ended. Inputs of children stay references.
+   * @returns undefined when there is no such actor
+   * @throws RuntimeFault HF-2002, HF-2003 when its record cannot be read here, HF-3007 when its output cannot
+   */
   async actor(key: string): Promise<StoredActor | undefined> {
     const stored = await this.#load(key);
-    return stored === undefined ? undefined : this.#options.codec.decodeRecord(stored);
+    if (stored === undefined) return undefined;
+    const { header, record } = this.#options.codec.decodeRecord(stored);
+    const { blobs, ...snapshot } = record.snapshot;
+    if (blobs === undefined) return { header, record };
+    return { header, record: { ...record, snapshot: await this.#payloads.whole(snapshot, blobs) } };
   }
 
   /** Clear header of one actor, without decoding its payload. @returns undefined when there is no such actor */
@@ -89,7 +100,10 @@ export class NamespaceReader {
     return [...found.values()];
   }
 
-  /** Macrosteps of an actor's present incarnation, in order, each once. */
+  /**
+   * Macrosteps of an actor's present incarnation, in order, each once, with what of their events is kept outside.
+   * @throws RuntimeFault HF-3007 when a part of an event is missing or damaged: a transcript with a hole must not pass for a whole one
+   */
   async journal(key: string, signal: AbortSignal = AbortSignal.timeout(30_000)): Promise<readonly JournalEntry[]> {
     const { link, codec, subjects, manifest } = this.#options;
     const shard = shardOf(manifest, parseActorKey(key).partition);
@@ -107,7 +121,11 @@ export class NamespaceReader {
         entries.push(entry);
       }
     }
-    return entries;
+    const whole: JournalEntry[] = [];
+    for (const { blobs, ...entry } of entries) {
+      whole.push({ ...entry, event: await this.#payloads.whole(entry.event, blobs) });
+    }
+    return whole;
   }
 
   async #load(key: string): Promise<Uint8Array | undefined> {

@@ -103,6 +103,12 @@ function admitLinked(record: ActorRecord, event: PlainEvent, from: Sender, env: 
   return { kind: "admitted", marked: withChildMark(record, childId, from.n), use };
 }
 
+/** Why an event would be dropped whatever the machine makes of it. */
+export function eventDropReason(record: ActorRecord, message: EventMessage, env: StepEnv): DropReason | undefined {
+  const admission = admit(record, message, env);
+  return admission.kind === "dropped" ? admission.reason : undefined;
+}
+
 const isClosing = (event: PlainEvent): boolean => event.type === LINK_CLOSED_EVENT;
 
 /** @returns undefined for what no actor may send to another */

@@ -128,7 +128,7 @@ function closePolicyOf(compiled: CompiledMachine, entry: ChildEntry): ClosePolic
   return compiled.children.get(entry.src)?.closePolicy ?? "cancel";
 }
 
-function entryOf({ kind, src, key, systemId, sync, input }: Spawned): ChildEntry {
+function entryOf({ kind, src, key, systemId, sync, input, blobs }: Spawned): ChildEntry {
   return {
     kind,
     src,
@@ -137,6 +137,7 @@ function entryOf({ kind, src, key, systemId, sync, input }: Spawned): ChildEntry
     ...(systemId === undefined ? {} : { systemId }),
     ...(sync ? { sync } : {}),
     // An actor gets its input with the start message and keeps it in its own record.
-    ...(kind === "actor" || input === undefined ? {} : { input }),
+    ...(kind === "actor" || input === undefined || blobs !== undefined ? {} : { input }),
+    ...(blobs === undefined ? {} : { blobs }),
   };
 }

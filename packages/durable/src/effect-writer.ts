@@ -1,11 +1,20 @@
 // EffectWriter: turns the decisions of one step into effects with ids, and into what the node does itself.
 //   E1 deterministic  `<rev>#<index>` in the order of writing: same decision, same id
 //   E2 dense          every plain send to an actor takes the next counter of its link
+//   E4 bounded        what is too large for a record is named by reference, in every effect the same one
 //   E3 storable       only what the schema of a record allows is written; anything else becomes a visible log entry, never a stuck record
-import type { ActorRecord, Effect, PlainEvent } from "@holdfast/protocol";
+import {
+  BLOB_THRESHOLD_BYTES,
+  CHILD_INPUT_LIMIT_BYTES,
+  type ActorRecord,
+  type BlobFields,
+  type Effect,
+  type PlainEvent,
+} from "@holdfast/protocol";
 import { isPlainObject } from "./plain-object.ts";
 import type { ChildPlan, StoppedChild } from "./child-plan.ts";
 import type { ActionImplementation, CompiledMachine } from "./compile.ts";
+import { keepEvent, type KeepOutside } from "./kept-outside.ts";
 import { linkKey, type OutgoingLinks } from "./links.ts";
 import { DELIVER_EVENT, isReserved, LINK_CLOSED_EVENT, RELAY_EVENT } from "./reserved-events.ts";
 import { routeTo, type Route, type Surroundings } from "./routes.ts";
@@ -26,6 +35,7 @@ export interface EffectWriterOptions {
   readonly plan: ChildPlan;
   readonly links: OutgoingLinks;
   readonly timers: TimerTable;
+  readonly outside: KeepOutside | undefined;
   /** Context that is being committed. */
   readonly context: unknown;
 }
@@ -39,10 +49,10 @@ export class EffectWriter {
     this.#options = options;
   }
 
-  start({ kind, key, id, src, sync, input }: Spawned): void {
+  start({ kind, key, id, src, sync, input, blobs }: Spawned): void {
     if (kind === "actor") {
       const { principal } = this.#options.record;
-      const withInput = input === undefined ? {} : { input };
+      const withInput = blobs !== undefined ? { blobs } : input === undefined ? {} : { input };
       this.#put({ kind: "start", to: key, childId: id, sync, principal, ...withInput });
       return;
     }
@@ -96,7 +106,8 @@ export class EffectWriter {
     }
   }
 
-  settled(event: PlainEvent): Effect | undefined {
+  /** @param blobs fields of the event that are kept outside */
+  settled(event: PlainEvent, blobs: BlobFields | undefined): Effect | undefined {
     const { parent, key } = this.#options.record;
     if (parent === undefined) return undefined;
     return this.#put({
@@ -106,6 +117,7 @@ export class EffectWriter {
       childId: parent.childId,
       childKey: key,
       event,
+      ...(blobs === undefined ? {} : { blobs }),
     });
   }
 
@@ -205,9 +217,51 @@ export class EffectWriter {
   }
 
   #put(effect: WithoutId<Effect>): Effect {
-    const stored: Effect = { id: `${this.#options.rev}#${this.effects.length}`, ...effect }; // E1
+    const stored: Effect = { id: `${this.#options.rev}#${this.effects.length}`, ...this.#bounded(effect) }; // E1
     this.effects.push(stored);
     return stored;
+  }
+
+  /** E4. */
+  #bounded(effect: WithoutId<Effect>): WithoutId<Effect> {
+    const { outside, record } = this.#options;
+    if (outside === undefined) return effect;
+    switch (effect.kind) {
+      case "start": // its input is the child's (withInputsOutside)
+      case "stop":
+        return effect;
+      case "log": {
+        const blobs = outside({ value: effect.value }, BLOB_THRESHOLD_BYTES);
+        return blobs === undefined ? effect : { ...effect, value: undefined, blobs };
+      }
+      case "action": {
+        const { event, params } = effect;
+        const blobs = outside({ event, params }, BLOB_THRESHOLD_BYTES);
+        if (blobs === undefined) return effect;
+        return {
+          ...effect,
+          event: blobs["event"] === undefined ? event : { type: event.type },
+          params: blobs["params"] === undefined ? params : undefined,
+          blobs,
+        };
+      }
+      case "send":
+      case "settled":
+      case "emit":
+        return this.#withBoundedEvent(effect, BLOB_THRESHOLD_BYTES);
+      case "journal": {
+        const isChildInput = effect.cause.kind === "start" && record.parent !== undefined;
+        return this.#withBoundedEvent(effect, isChildInput ? CHILD_INPUT_LIMIT_BYTES : BLOB_THRESHOLD_BYTES);
+      }
+    }
+  }
+
+  #withBoundedEvent<T extends { readonly event: PlainEvent; readonly blobs?: BlobFields | undefined }>(
+    effect: T,
+    limitBytes: number,
+  ): T {
+    const { rest, blobs } = keepEvent(effect.event, this.#options.outside, limitBytes);
+    return blobs === undefined ? effect : { ...effect, event: rest, blobs: { ...effect.blobs, ...blobs } };
   }
 }
 

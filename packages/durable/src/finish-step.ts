@@ -17,6 +17,7 @@ import { planChildren, type ChildPlan, type Ending } from "./child-plan.ts";
 import type { CompiledMachine } from "./compile.ts";
 import { EffectWriter } from "./effect-writer.ts";
 import type { LiveSnapshot } from "./engine.ts";
+import { keep, withInputsOutside } from "./kept-outside.ts";
 import { markFormerChildren, OutgoingLinks } from "./links.ts";
 import { doneActorEvent, errorActorEvent, snapshotType } from "./reserved-events.ts";
 import type { Decision, Spawned } from "./step-scope.ts";
@@ -47,7 +48,8 @@ export interface Macrostep {
 }
 
 export function finishStep(macrostep: Macrostep): Extract<StepResult, { kind: "stepped" }> {
-  const { compiled, env, record, next, decisions, spawned } = macrostep;
+  const { compiled, env, record, next, decisions } = macrostep;
+  const spawned = withInputsOutside(macrostep.spawned, env.outside);
   const before = record.snapshot.children;
   const ending = endingOf(macrostep);
   const leftByXState = next?.children ?? {};
@@ -66,6 +68,7 @@ export function finishStep(macrostep: Macrostep): Extract<StepResult, { kind: "s
     plan,
     links,
     timers,
+    outside: env.outside,
     context: snapshot.context,
   });
 
@@ -131,7 +134,7 @@ function statusAfter(ending: Ending, { entries }: ChildPlan): RecordStatus {
   }
 }
 
-function snapshotAfter({ record, next, previous, stopped }: Macrostep, plan: ChildPlan): StoredSnapshot {
+function snapshotAfter({ record, next, previous, stopped, env }: Macrostep, plan: ChildPlan): StoredSnapshot {
   const stored = record.snapshot;
   if (next === undefined) {
     const status = stopped === true ? "stopped" : stored.status;
@@ -140,12 +143,13 @@ function snapshotAfter({ record, next, previous, stopped }: Macrostep, plan: Chi
   }
   if (next === previous && plan.entries === stored.children) return stored;
   const { status, value, context, output, error, historyValue } = next;
+  const { rest, blobs } = keep(status === "done" ? { output } : status === "error" ? { error } : {}, env.outside);
   return {
     status,
     value,
     context,
-    ...(status === "done" ? { output } : {}),
-    ...(status === "error" ? { error } : {}),
+    ...rest,
+    ...(blobs === undefined ? {} : { blobs }),
     historyValue: historyValue === previous?.historyValue ? stored.historyValue : idsOf(historyValue),
     children: plan.entries,
   };
@@ -173,8 +177,9 @@ function report(
       { type: snapshotType(childId), snapshot: shown },
     );
   }
-  if (status === "done") return writer.settled(doneActorEvent(childId, snapshot.output));
-  if (status === "error") return writer.settled(errorActorEvent(childId, snapshot.error));
+  const { output, error, blobs } = snapshot;
+  if (status === "done") return writer.settled(doneActorEvent(childId, output), blobs);
+  if (status === "error") return writer.settled(errorActorEvent(childId, error), blobs);
   return undefined;
 }
 

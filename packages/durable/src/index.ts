@@ -6,7 +6,8 @@ export { lint, type LintFinding, type LintRule } from "./lint.ts";
 export { reconcile } from "./reconcile.ts";
 export { doneActorEvent, errorActorEvent } from "./reserved-events.ts";
 export { resolveAction, type Deliver } from "./resolve-action.ts";
-export { step } from "./step.ts";
+export { type KeepOutside } from "./kept-outside.ts";
+export { dropReasonOf, step } from "./step.ts";
 export {
   type DropReason,
   type EventMessage,

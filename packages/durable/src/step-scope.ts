@@ -4,7 +4,7 @@
 //   S1 inert      nothing runs: every action, start and send is only collected
 //   S2 repeatable identities are functions of (record, revision), never of a counter of the process
 //   S3 closed     after the step no object handed to user code leads back here, so nothing of a finished step stays alive or acts
-import { RuntimeFault, type ActorKey, type ActorRecord, type ChildEntry } from "@holdfast/protocol";
+import { RuntimeFault, type ActorKey, type ActorRecord, type BlobFields, type ChildEntry } from "@holdfast/protocol";
 import type { AnyActorScope, ExecutableActionObject } from "xstate";
 import { ActorAddress, becomeAddress } from "./actor-address.ts";
 import { childKey } from "./child-key.ts";
@@ -26,6 +26,8 @@ export interface Spawned {
   readonly systemId: string | undefined;
   readonly sync: boolean;
   readonly input: unknown;
+  /** Its input as a reference, when that is kept outside of the record. */
+  readonly blobs?: BlobFields;
 }
 
 /** Something a macrostep decided, in the order of XState, before it becomes an effect. */

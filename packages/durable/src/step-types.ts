@@ -1,6 +1,7 @@
 import type {
   ActorKey,
   ActorRecord,
+  BlobFields,
   Effect,
   Genesis,
   ParentLink,
@@ -8,6 +9,7 @@ import type {
   PlainEvent,
   Principal,
 } from "@holdfast/protocol";
+import type { KeepOutside } from "./kept-outside.ts";
 
 /** First message of an actor: creates its record. */
 export interface StartMessage {
@@ -68,6 +70,8 @@ export interface StepEnv {
   /** Outbox entries not acknowledged yet, oldest first. Default: all of `record.outbox`. */
   readonly carriedOutbox?: readonly Effect[];
   /** Defaults: the limits of protocol. */
+  /** What is too large for a record. Absent: everything stays in it. */
+  readonly outside?: KeepOutside | undefined;
   readonly hardLimits?: { readonly startsPerCommit?: number; readonly foreignLinks?: number };
 }
 
@@ -105,6 +109,8 @@ export type LocalEffect =
       readonly childId: string;
       readonly src: string;
       readonly input: unknown;
+      /** The input is kept outside, and has to be fetched. */
+      readonly blobs?: BlobFields;
     }
   | { readonly kind: "stopJob" | "stopHost"; readonly childKey: string }
   | { readonly kind: "tellHost"; readonly childKey: string; readonly event: PlainEvent }

@@ -7,7 +7,7 @@
 //   P4 outside       whether a message came from outside is told by the caller, who knows its subject; never by its content
 import { isTerminal, parseActorKey, RuntimeFault, type ActorRecord, type ChildEntry } from "@holdfast/protocol";
 import { ActorAddress } from "./actor-address.ts";
-import { applyEvent } from "./apply-event.ts";
+import { applyEvent, eventDropReason } from "./apply-event.ts";
 import type { CompiledMachine } from "./compile.ts";
 import { finishStep, type Macrostep } from "./finish-step.ts";
 import { digestOf, remember } from "./remembered-ids.ts";
@@ -108,8 +108,8 @@ function applySettled(
   env: StepEnv,
 ): StepResult {
   if (toGenesis !== record.genesis) return dropped("other-incarnation");
-  const child = Object.hasOwn(record.snapshot.children, childId) ? record.snapshot.children[childId] : undefined;
-  if (child?.key !== childKey || child.status !== "active") return dropped("stale-child");
+  const child = livingChild(record, childId, childKey);
+  if (child === undefined) return dropped("stale-child");
   const isDone = event.type === doneType(childId);
   if (!isDone && event.type !== errorType(childId)) return dropped("reserved-event");
 
@@ -126,13 +126,42 @@ function applySettled(
   return finishStep({ ...common, ...runTransition(compiled, record, event, env, settled.snapshot.children) });
 }
 
+function livingChild({ snapshot }: ActorRecord, childId: string, childKey: string): ChildEntry | undefined {
+  const child = Object.hasOwn(snapshot.children, childId) ? snapshot.children[childId] : undefined;
+  return child?.key === childKey && child.status === "active" ? child : undefined;
+}
+
+/**
+ * Why `step` would drop a message whatever its content is: payloads that are kept outside need not be fetched for it.
+ * @returns undefined when the machine may have to see it
+ */
+export function dropReasonOf(
+  record: ActorRecord | undefined,
+  message: StepMessage,
+  env: StepEnv,
+): DropReason | undefined {
+  if (message.kind === "start") return record === undefined ? undefined : "already-started";
+  if (record === undefined) return "not-started";
+  if (isTerminal(record.status)) return "terminal";
+  switch (message.kind) {
+    case "event":
+      return eventDropReason(record, message, env);
+    case "settled":
+      if (message.toGenesis !== record.genesis) return "other-incarnation";
+      return livingChild(record, message.childId, message.childKey) === undefined ? "stale-child" : undefined;
+    case "timer":
+    case "stop":
+      return undefined;
+  }
+}
+
 function withSettledChild(
   record: ActorRecord,
   childId: string,
   child: ChildEntry,
   status: "done" | "error",
 ): ActorRecord {
-  const { input: _done, ...entry } = child; // needed to run it again, which will not happen
+  const { input: _done, blobs: _outside, ...entry } = child; // needed to run it again, which will not happen
   const children = { ...record.snapshot.children, [childId]: { ...entry, status } };
   return { ...record, snapshot: { ...record.snapshot, children } };
 }

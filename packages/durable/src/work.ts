@@ -20,9 +20,10 @@ export function needsWork(record: ActorRecord): boolean {
 export function localEffectsOf(record: ActorRecord): LocalEffect[] {
   if (record.status !== "active") return [];
   const local: LocalEffect[] = [];
-  for (const [childId, { kind, status, key, src, input }] of Object.entries(record.snapshot.children)) {
+  for (const [childId, { kind, status, key, src, input, blobs }] of Object.entries(record.snapshot.children)) {
     if (kind === "actor" || status !== "active") continue;
-    local.push({ kind: kind === "job" ? "startJob" : "startHost", childKey: key, childId, src, input });
+    const outside = blobs === undefined ? {} : { blobs };
+    local.push({ kind: kind === "job" ? "startJob" : "startHost", childKey: key, childId, src, input, ...outside });
   }
   for (const [timer, { gen, dueAtMs }] of Object.entries(record.timers)) {
     local.push({ kind: "schedule", timer, gen, dueAtMs });

@@ -1,6 +1,7 @@
 import { publishStored, subjectHistory, type Link } from "@holdfast/jetstream";
 import { parseActorKey, type ActorKey, type LifecycleEvent } from "@holdfast/protocol";
 import type { Journal, JournalLine, PublishOutcome } from "@holdfast/runtime/ports";
+import { blobsHeader } from "./blobs-header.ts";
 import type { NamespaceStreams } from "./namespace-streams.ts";
 
 const encoder = new TextEncoder();
@@ -15,8 +16,9 @@ export class NatsJournal implements Journal {
     this.#streams = streams;
   }
 
-  append(key: ActorKey, bytes: Uint8Array, messageId: string): Promise<PublishOutcome> {
-    return publishStored(this.#link, { subject: this.#streams.subjects.journal(key), bytes, messageId });
+  append(key: ActorKey, bytes: Uint8Array, messageId: string, blobs?: readonly string[]): Promise<PublishOutcome> {
+    const subject = this.#streams.subjects.journal(key);
+    return publishStored(this.#link, { subject, bytes, messageId, headers: blobsHeader(blobs) });
   }
 
   /** @throws the reason of `signal`; RuntimeFault HF-4008 when nobody answered, HF-4006 when the stream lost data */

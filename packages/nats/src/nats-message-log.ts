@@ -1,6 +1,7 @@
 import { filteredHistory, publishStored, purgeBelow, streamPosition, type Link } from "@holdfast/jetstream";
 import { parseActorKey, RuntimeFault, type ActorKey } from "@holdfast/protocol";
 import type { InboxMessage, InboxSubscription, MessageLog, PublishOutcome } from "@holdfast/runtime/ports";
+import { blobsHeader } from "./blobs-header.ts";
 import { inboxMessageReader, toInboxMessage } from "./inbox-message.ts";
 import { InboxReader } from "./inbox-reader.ts";
 import type { NamespaceStreams } from "./namespace-streams.ts";
@@ -29,8 +30,10 @@ export class NatsMessageLog implements MessageLog {
     key: ActorKey,
     bytes: Uint8Array,
     messageId: string,
+    blobs?: readonly string[],
   ): Promise<PublishOutcome> {
-    return publishStored(this.#link, { subject: this.#streams.subjects[lane](key), bytes, messageId });
+    const subject = this.#streams.subjects[lane](key);
+    return publishStored(this.#link, { subject, bytes, messageId, headers: blobsHeader(blobs) });
   }
 
   /**

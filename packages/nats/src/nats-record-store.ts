@@ -1,6 +1,7 @@
 import { barrierScan, compareAndSet, readLast, type Link } from "@holdfast/jetstream";
 import { parseActorKey, type ActorKey } from "@holdfast/protocol";
 import type { CommitOutcome, CommitRequest, RecordStore, ScanRequest, StoredValue } from "@holdfast/runtime/ports";
+import { blobsHeader } from "./blobs-header.ts";
 import { jsonToken } from "./json-token.ts";
 import type { NamespaceStreams } from "./namespace-streams.ts";
 
@@ -45,7 +46,7 @@ export class NatsRecordStore implements RecordStore {
       expectedSeq: request.expectedSeq,
       token: request.token,
       tokenOf: this.#tokenOf,
-      headers: { [WORK_HEADER]: request.needsWork ? "1" : "0" },
+      headers: { [WORK_HEADER]: request.needsWork ? "1" : "0", ...blobsHeader(request.blobs) },
     });
   }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { BlobFields } from "./blob-ref.ts";
 import { ActorKey, Genesis } from "./ids.ts";
 import { Principal } from "./principal.ts";
 import { ParentLink, PlainEvent } from "./record.ts";
@@ -10,10 +11,12 @@ export const ReplyTo = z
   .max(128);
 
 const base = { v: z.literal(1), id: z.string().min(1).max(400) };
+/** Fields of the input or the event that are kept outside. Means nothing in a message from outside. */
+const blobs = BlobFields.optional();
 
 /**
  * What travels on inbox and control subjects, as msgpack with tagged values.
- * `from` and `principal` of a message from outside come from its subject; what the payload says about them is ignored.
+ * `from` and `principal` of a message from outside come from its subject; what the payload says about them is ignored, as are its `blobs`.
  */
 export const Envelope = z.discriminatedUnion("kind", [
   z.object({
@@ -21,6 +24,7 @@ export const Envelope = z.discriminatedUnion("kind", [
     kind: z.literal("start"),
     parent: ParentLink.optional(),
     input: z.unknown().optional(),
+    blobs,
     principal: Principal.optional(),
     replyTo: ReplyTo.optional(),
   }),
@@ -31,6 +35,7 @@ export const Envelope = z.discriminatedUnion("kind", [
     /** Incarnation of the receiver this is meant for. */
     toGenesis: Genesis.optional(),
     event: PlainEvent,
+    blobs,
     replyTo: ReplyTo.optional(),
   }),
   z.object({
@@ -40,6 +45,7 @@ export const Envelope = z.discriminatedUnion("kind", [
     childId: z.string(),
     childKey: z.string(),
     event: PlainEvent,
+    blobs,
     /** Attempt whose outcome this is; jobs only. */
     attempt: z.number().optional(),
   }),

@@ -9,6 +9,7 @@ export {
   ModelReply,
 } from "./agent.ts";
 export { Checkpoint, MAX_CHECKPOINT_LIVE } from "./checkpoint.ts";
+export { ALL_FIELDS, BlobFields, BlobRef, withBlobFields } from "./blob-ref.ts";
 export { ReplyTo, Envelope, MessageOutcome, MessageReply, type EnvelopeOf } from "./envelope.ts";
 export {
   ERROR_CATALOGUE,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { BlobFields } from "./blob-ref.ts";
 import { ActorKey, Genesis } from "./ids.ts";
 import { Principal } from "./principal.ts";
 import { PlainEvent, RecordStatus } from "./record.ts";
@@ -11,6 +12,8 @@ export const JournalEntry = z.object({
   rev: z.number(),
   prevRev: z.number(),
   event: PlainEvent,
+  /** Fields of the event that are kept outside. */
+  blobs: BlobFields.optional(),
   cause: z.object({
     kind: z.enum(["start", "event", "settled", "timer", "stop", "reconcile"]),
     id: z.string(),

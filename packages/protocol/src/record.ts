@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { BlobFields } from "./blob-ref.ts";
 import { ActorId, ActorKey, ActorType, Genesis } from "./ids.ts";
 import { Principal } from "./principal.ts";
 
@@ -40,6 +41,8 @@ export const ChildEntry = z.object({
   sync: z.boolean().optional(),
   /** Input of a job or host, needed to run it again. Actors get theirs with the start message. */
   input: z.unknown().optional(),
+  /** Its input, when that is kept outside; also of an actor, whose start names the same blob. */
+  blobs: BlobFields.optional(),
   /** Last synchronised snapshot of an `onSnapshot` child. */
   lastSnapshot: z.unknown().optional(),
   output: z.unknown().optional(),
@@ -59,6 +62,8 @@ export const StoredSnapshot = z.object({
   context: z.unknown(),
   output: z.unknown().optional(),
   error: z.unknown().optional(),
+  /** Output or error, when they are kept outside. */
+  blobs: BlobFields.optional(),
   historyValue: z.record(z.string(), z.array(z.string())),
   children: z.record(z.string(), ChildEntry),
 });
@@ -73,6 +78,8 @@ export const ParentLink = z.object({
 export type ParentLink = z.infer<typeof ParentLink>;
 
 const effectId = z.string().regex(/^[0-9]+#[0-9]+$/);
+/** Fields kept outside: of a start or an action its own, of everything else those of its event. */
+const blobs = BlobFields.optional();
 
 /**
  * A decision that must leave the process. Stored in the record's outbox until its receiver's stream acknowledged it.
@@ -82,6 +89,7 @@ export const Effect = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("start"),
     id: effectId,
+    blobs,
     to: ActorKey,
     childId: z.string(),
     sync: z.boolean(),
@@ -91,6 +99,7 @@ export const Effect = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("send"),
     id: effectId,
+    blobs,
     to: ActorKey,
     toGenesis: Genesis.optional(),
     /** Dense counter of this link, starting at 1. */
@@ -100,6 +109,7 @@ export const Effect = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("settled"),
     id: effectId,
+    blobs,
     to: ActorKey,
     toGenesis: Genesis,
     childId: z.string(),
@@ -107,10 +117,11 @@ export const Effect = z.discriminatedUnion("kind", [
     event: PlainEvent,
   }),
   z.object({ kind: z.literal("stop"), id: effectId, to: ActorKey }),
-  z.object({ kind: z.literal("emit"), id: effectId, event: PlainEvent }),
+  z.object({ kind: z.literal("emit"), id: effectId, blobs, event: PlainEvent }),
   z.object({
     kind: z.literal("action"),
     id: effectId,
+    blobs,
     name: z.string(),
     params: z.unknown().optional(),
     event: PlainEvent,
@@ -120,12 +131,14 @@ export const Effect = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("log"),
     id: effectId,
+    blobs,
     label: z.string().optional(),
     value: z.unknown(),
   }),
   z.object({
     kind: z.literal("journal"),
     id: effectId,
+    blobs,
     rev: z.number(),
     prevRev: z.number(),
     /** What was applied, as it was applied. */

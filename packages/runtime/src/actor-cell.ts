@@ -3,7 +3,7 @@ import { toPlainFault, type ActorRecord, type Effect } from "@holdfast/protocol"
 import { pause } from "./abortable-pause.ts";
 import { CellChildren } from "./cell-children.ts";
 import type { CellHost, NodeServices, ServedType } from "./cell-host.ts";
-import { ambiguousItem, hostEvent, hostItem, undeliverableItem } from "./cell-items.ts";
+import { ambiguousItem, failedItem, hostEvent, hostItem, undeliverableItem } from "./cell-items.ts";
 import { CellMail } from "./cell-mail.ts";
 import { createSender } from "./cell-sending.ts";
 import { CellStepper } from "./cell-stepper.ts";
@@ -77,6 +77,10 @@ export class ActorCell {
       settleAmbiguous: (childId, entry) => {
         const current = record();
         if (current !== undefined) this.#enqueue(ambiguousItem(current, childId, entry));
+      },
+      settleFailed: (childId, entry, fault) => {
+        const current = record();
+        if (current !== undefined) this.#enqueue(failedItem(current, childId, entry.key, fault));
       },
     });
     this.#stepper = new CellStepper({
@@ -259,7 +263,7 @@ export class ActorCell {
     const undo = isReoffered ? undefined : this.#holder.consider(message);
     const refusal = message.principal === undefined ? undefined : refusalOfOutside(this.#served.definition, read);
     if (refusal !== undefined) return this.#mail.refuse(message, isReoffered, read, refusal);
-    const applied = await this.#stepper.apply(read.step, (outcome) => this.#mail.reply(read, outcome));
+    const applied = await this.#stepper.take(read.step, read.blobs, (outcome) => this.#mail.reply(read, outcome));
     if (applied.kind === "aside") return this.#mail.park(message, isReoffered, applied.why);
     if (applied.kind === "full") {
       undo?.();

@@ -17,6 +17,8 @@ export interface CellChildrenOptions {
   readonly fromHost: (childKey: string, event: PlainEvent) => void;
   /** Settles a job whose outcome nobody can know. */
   readonly settleAmbiguous: (childId: string, entry: ChildEntry) => void;
+  /** Settles a job that cannot run. */
+  readonly settleFailed: (childId: string, entry: ChildEntry, fault: RuntimeFault) => void;
 }
 
 /**
@@ -26,6 +28,7 @@ export interface CellChildrenOptions {
  *   K1 a job starts only after the journal entry of its commit is stored (F26)
  *   K2 `dedupeKey` and `unsafe` attempts start only after their mark is stored; a marked `unsafe` attempt of another runner never runs again (F21)
  *   K3 a recovered job starts only once the mailbox was read up to the claim: its outcome may already lie there
+ *   K4 an input that is kept outside is fetched before anything is marked; a job without its input does not run
  */
 export class CellChildren {
   readonly #options: CellChildrenOptions;
@@ -58,7 +61,7 @@ export class CellChildren {
           services.jobs.stop(effect.childKey, "stopped by its actor");
           break;
         case "startHost":
-          this.#startHost(effect.childId, effect.childKey, effect.src, effect.input);
+          void this.#startHost(effect);
           break;
         case "stopHost":
           this.#hosts.get(effect.childKey)?.stop();
@@ -133,6 +136,9 @@ export class CellChildren {
       host.recheckLater(key);
       return;
     }
+    const given = entry.blobs === undefined ? { input: entry.input } : await this.#fetchInput(childId, entry); // K4
+    if (given === undefined || host.signal.aborted || this.#entry(childId)?.key !== entry.key) return;
+    const { input } = given;
     const attempt = (entry.attempt ?? 0) + 1;
     if (needsMark && !(await this.#options.mark(childId, attempt))) return; // K2
     const child = served.compiled.children.get(entry.src);
@@ -141,21 +147,62 @@ export class CellChildren {
       key: entry.key,
       childId,
       src: entry.src,
-      input: entry.input,
+      input,
       actorKey: key,
       genesis: record.genesis,
       rev: record.rev,
       attempt,
       partition: host.partition,
       definition,
-      runLogic: (signal) => runLogic(child?.logic, childId, entry, signal),
+      runLogic: (signal) => runLogic(child?.logic, childId, entry.src, input, signal),
       mayStart: () => !host.signal.aborted && host.mayStartEffects() && this.#entry(childId)?.key === entry.key,
       declined: () => host.recheckLater(key),
     };
     services.jobs.start(request);
   }
 
-  #startHost(childId: string, childKey: string, src: string, input: unknown): void {
+  /** @returns undefined when there is none to be had: the child was settled with the reason. @throws when nobody answered */
+  async #inputOf(childId: string, entry: ChildEntry): Promise<{ readonly input: unknown } | undefined> {
+    if (entry.blobs === undefined) return { input: entry.input };
+    const { services, key } = this.#options;
+    try {
+      return { input: (await services.payloads.fetch(entry.blobs))["input"] };
+    } catch (error) {
+      if (!(error instanceof RuntimeFault) || error.code !== "HF-3007") throw error;
+      services.telemetry.error("child.no-input", { key, childId, code: error.code, reason: error.message });
+      this.#options.settleFailed(childId, entry, error);
+      return undefined;
+    }
+  }
+
+  async #fetchInput(childId: string, entry: ChildEntry): Promise<{ readonly input: unknown } | undefined> {
+    try {
+      return await this.#inputOf(childId, entry);
+    } catch {
+      this.#options.host.recheckLater(this.#options.key); // nobody answered
+      return undefined;
+    }
+  }
+
+  /** A host of a loaded record gets its input from where it is kept; while nobody answers it is tried again. */
+  async #startHost(effect: StartChild): Promise<void> {
+    const { host, services } = this.#options;
+    if (effect.blobs === undefined) return this.#runHost(effect, effect.input);
+    const wanted = (): ChildEntry | undefined => {
+      const entry = this.#options.record()?.snapshot.children[effect.childId];
+      return entry?.key === effect.childKey && entry.status === "active" && !host.signal.aborted ? entry : undefined;
+    };
+    const entry = wanted();
+    if (entry === undefined) return;
+    try {
+      const given = await this.#inputOf(effect.childId, entry);
+      if (given !== undefined && wanted() !== undefined) this.#runHost(effect, given.input);
+    } catch {
+      services.clock.schedule(services.settings.heartbeatMs, () => void this.#startHost(effect));
+    }
+  }
+
+  #runHost({ childId, childKey, src }: StartChild, input: unknown): void {
     const { served, fromHost } = this.#options;
     const logic = served.compiled.children.get(src)?.logic;
     if (logic === undefined || this.#hosts.has(childKey)) return;
@@ -172,26 +219,29 @@ export class CellChildren {
   }
 }
 
+type StartChild = Extract<LocalEffect, { kind: "startJob" | "startHost" }>;
+
 /** Runs promise logic of the machine itself as a job. */
 function runLogic(
   logic: AnyActorLogic | undefined,
   childId: string,
-  entry: ChildEntry,
+  src: string,
+  input: unknown,
   signal: AbortSignal,
 ): Promise<unknown> {
   if (logic === undefined) {
     return Promise.reject(
       new RuntimeFault(
         "HF-3003",
-        `Job ${entry.src}: this build registers no implementation. Deploy a build that does, or add it to the definition's jobs.`,
+        `Job ${src}: this build registers no implementation. Deploy a build that does, or add it to the definition's jobs.`,
       ),
     );
   }
   return new Promise((resolve, reject) => {
     const hosted = startVolatileHost(logic, {
       id: childId,
-      src: entry.src,
-      input: entry.input,
+      src,
+      input,
       sync: false,
       deliver: (event) => {
         if (event.type === `xstate.done.actor.${childId}`) resolve(event["output"]);

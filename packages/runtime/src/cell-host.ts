@@ -3,6 +3,7 @@ import type { CompiledMachine } from "@holdfast/durable";
 import type { PartitionScheme } from "@holdfast/protocol";
 import type { ActorDefinition } from "./actor-definition.ts";
 import type { BrokerTime } from "./broker-time.ts";
+import type { PayloadStore } from "./blobs/payload-store.ts";
 import type { JobTable } from "./job-table.ts";
 import type {
   CrashPoints,
@@ -35,6 +36,7 @@ export interface NodeServices {
   readonly records: RecordStore;
   readonly log: MessageLog;
   readonly journal: Journal;
+  readonly payloads: PayloadStore;
   readonly clock: Clock;
   readonly random: Random;
   readonly time: BrokerTime;

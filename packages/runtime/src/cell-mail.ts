@@ -1,4 +1,5 @@
 import { toPlainFault, type MessageOutcome, type ParentLink, type RuntimeFault } from "@holdfast/protocol";
+import { blobsOfEnvelope } from "./blobs/named-blobs.ts";
 import type { CellHost, NodeServices } from "./cell-host.ts";
 import { errorEvent } from "./cell-items.ts";
 import { readMessage, type ReadMessage } from "./message-reading.ts";
@@ -60,7 +61,9 @@ export class CellMail {
     const { codec, log, telemetry } = this.#services;
     // Another id each time: a copy that the broker takes for the former one would go with it.
     const id = `parked:${message.messageId}${isReoffered ? `:${message.seq}` : ""}`;
-    const outcome = await log.publish("parked", this.#key, encodeParked(codec, message), id);
+    const read = this.read(message);
+    const blobs = read === undefined ? [] : blobsOfEnvelope(read.envelope);
+    const outcome = await log.publish("parked", this.#key, encodeParked(codec, message), id, blobs);
     if (outcome.kind !== "accepted") return false;
     this.#host.parked(this.#key);
     this.#host.report(this.#key, { kind: "orphan-messages", why });

@@ -1,6 +1,14 @@
 import { resolveAction } from "@holdfast/durable";
-import { toPlainFault, type ActorRecord, type Effect, type EffectOf, type LifecycleEvent } from "@holdfast/protocol";
+import {
+  toPlainFault,
+  withBlobFields,
+  type ActorRecord,
+  type Effect,
+  type EffectOf,
+  type LifecycleEvent,
+} from "@holdfast/protocol";
 import { ActionSends } from "./action-sends.ts";
+import { blobsOfJournal } from "./blobs/named-blobs.ts";
 import type { NodeServices, ServedType } from "./cell-host.ts";
 import { effectId, isMessage, toJournalEntry, toMessage } from "./effect-envelopes.ts";
 import type { SendEffects } from "./outbox-dispatcher.ts";
@@ -22,12 +30,14 @@ export function createSender(
     if (first.kind === "journal") return appendJournal(services, sender, effects);
     if (isMessage(first)) {
       const message = toMessage(services.codec, sender, first);
-      const outcome = await services.log.publish(message.lane, message.key, message.bytes, message.messageId);
+      const { lane, key, bytes, messageId, blobs } = message;
+      const outcome = await services.log.publish(lane, key, bytes, messageId, blobs);
       if (outcome.kind !== "refused" || outcome.retryable) return outcome;
       await undeliverable(first, outcome.reason);
       return { kind: "dropped" };
     }
-    return sendLocal(services, served, sender, first, signal);
+    const whole = first.blobs === undefined ? first : await tryRestore(services, served, sender, first);
+    return "id" in whole ? sendLocal(services, served, sender, whole, signal) : whole;
   };
 }
 
@@ -37,14 +47,45 @@ function appendJournal(services: NodeServices, sender: ActorRecord, effects: rea
     .map((effect) => toJournalEntry(sender, effect, services.node));
   const [first, last] = [entries[0], entries.at(-1)];
   const id = `${sender.key}^${sender.genesis}@j${first?.rev ?? 0}-${last?.rev ?? 0}`;
-  return services.journal.append(sender.key, services.codec.encodeJournalBatch(entries), id);
+  return services.journal.append(sender.key, services.codec.encodeJournalBatch(entries), id, blobsOfJournal(entries));
+}
+
+type LocalMessage = EffectOf<"emit"> | EffectOf<"action"> | EffectOf<"log">;
+
+/** An effect with its payload back. What cannot be had any more is not carried out, and said; while nobody answers it is tried again. */
+async function tryRestore(
+  services: NodeServices,
+  { compiled }: ServedType,
+  sender: ActorRecord,
+  effect: LocalMessage,
+): Promise<LocalMessage | Awaited<ReturnType<SendEffects>>> {
+  if (effect.kind === "log") return { kind: "dropped" };
+  try {
+    const values = await services.payloads.fetch(effect.blobs ?? {});
+    if (effect.kind === "emit") return { ...effect, event: withBlobFields(effect.event, values) };
+    const whole = withBlobFields(effect, values);
+    const memory = compiled.actionMemory.get(effect);
+    if (memory !== undefined) compiled.actionMemory.set(whole, memory);
+    return whole;
+  } catch (error) {
+    const { code, message: reason } = toPlainFault(error, "HF-4008");
+    if (code !== "HF-3007") return { kind: "unknown", reason };
+    services.telemetry.error("outbox.no-payload", {
+      key: sender.key,
+      effect: effect.id,
+      kind: effect.kind,
+      code,
+      reason,
+    });
+    return { kind: "dropped" };
+  }
 }
 
 async function sendLocal(
   services: NodeServices,
   served: ServedType,
   sender: ActorRecord,
-  effect: EffectOf<"emit"> | EffectOf<"action"> | EffectOf<"log"> | EffectOf<"journal">,
+  effect: LocalMessage,
   signal: AbortSignal,
 ): ReturnType<SendEffects> {
   switch (effect.kind) {
@@ -55,8 +96,6 @@ async function sendLocal(
       return { kind: "dropped" };
     case "action":
       await act(services, served, sender, effect, signal);
-      return { kind: "dropped" };
-    case "journal":
       return { kind: "dropped" };
   }
 }

@@ -1,5 +1,6 @@
-import { step, type StartMessage, type StepMessage } from "@holdfast/durable";
-import { RuntimeFault, type ActorRecord, type MessageOutcome } from "@holdfast/protocol";
+import { dropReasonOf, step, type StartMessage, type StepMessage } from "@holdfast/durable";
+import { RuntimeFault, type ActorRecord, type BlobFields, type MessageOutcome } from "@holdfast/protocol";
+import { withPayload } from "./blobs/message-payload.ts";
 import type { CellChildren } from "./cell-children.ts";
 import type { CellHost } from "./cell-host.ts";
 import { errorEvent } from "./cell-items.ts";
@@ -35,6 +36,7 @@ const AGAIN: Applied = { kind: "again" };
  * Owns: whether its links have a gap. Does not own: the mailbox, when to try again.
  *   S1 nothing is handed over before the commit that decided it (I1)
  *   S2 what can never be stored leaves the actor unharmed, and whoever waits for it is told (F10, F28)
+ *   S3 a message whose payload cannot be had is not applied (I13): a child ends in an error, everything else waits for a mended blob
  */
 export class CellStepper {
   readonly #options: CellStepperOptions;
@@ -47,6 +49,21 @@ export class CellStepper {
   /** Everything that had been set aside is on offer again. */
   forgetGap(): void {
     this.#hasGap = false;
+  }
+
+  /** Applies a message, with the fields of its payload that are kept outside. */
+  async take(message: StepMessage, blobs: BlobFields | undefined, tell: Tell): Promise<Applied> {
+    if (blobs === undefined) return this.apply(message, tell);
+    const { services, holder, dispatcher } = this.#options.stores;
+    // What is dropped anyway must not wait for a blob that may be gone by now.
+    if (dropReasonOf(holder.record, message, holder.env(dispatcher.unacked)) !== undefined)
+      return this.apply(message, tell);
+    try {
+      return this.apply(withPayload(message, await services.payloads.fetch(blobs)), tell);
+    } catch (error) {
+      if (error instanceof RuntimeFault && error.code === "HF-3007") return this.#withoutPayload(message, error, tell);
+      throw error; // nobody answered: it is tried again
+    }
   }
 
   async apply(message: StepMessage, tell?: Tell): Promise<Applied> {
@@ -109,6 +126,16 @@ export class CellStepper {
     tell?.({ kind: "refused", code, reason });
     const isLinked = message.kind === "event" && message.from !== undefined;
     return isLinked && !(await passOverMessage(stores, message)) ? AGAIN : DONE;
+  }
+
+  /** S3. */
+  #withoutPayload(message: StepMessage, fault: RuntimeFault, tell: Tell): Promise<Applied> | Applied {
+    const { key, stores } = this.#options;
+    const { code, message: reason } = fault;
+    stores.services.telemetry.error("message.no-payload", { key, cause: message.kind, code, reason });
+    if (message.kind === "start") return this.#unborn(message, fault, tell);
+    if (message.kind === "settled") return this.apply({ ...message, event: errorEvent(message.childId, fault) }, tell);
+    return { kind: "aside", why: `${code} ${reason}` };
   }
 
   /** F28: a start that no record can come of is told to whoever waits for it. */

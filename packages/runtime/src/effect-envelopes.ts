@@ -7,6 +7,7 @@ import {
   type Envelope,
   type JournalEntry,
 } from "@holdfast/protocol";
+import { blobsOfEnvelope } from "./blobs/named-blobs.ts";
 
 type MessageEffect = EffectOf<"start"> | EffectOf<"send"> | EffectOf<"settled"> | EffectOf<"stop">;
 
@@ -15,6 +16,7 @@ export interface OutgoingMessage {
   readonly key: string;
   readonly bytes: Uint8Array;
   readonly messageId: string;
+  readonly blobs: readonly string[];
 }
 
 /** Who sends: what of a record the receivers must know. */
@@ -33,12 +35,14 @@ export const effectId = (sender: Sender, effect: Effect): string => `${sender.ke
  */
 export function toMessage(codec: Codec, sender: Sender, effect: MessageEffect): OutgoingMessage {
   const id = effectId(sender, effect);
-  const bytes = codec.encodeEnvelope(envelopeOf(sender, effect, id));
+  const envelope = envelopeOf(sender, effect, id);
+  const bytes = codec.encodeEnvelope(envelope);
   return {
     lane: effect.kind === "stop" ? "control" : "inbox",
     key: effect.to,
     bytes,
     messageId: `${id}-${fnv1a32Bytes(bytes).toString(16)}`,
+    blobs: blobsOfEnvelope(envelope),
   };
 }
 
@@ -51,6 +55,7 @@ function envelopeOf(sender: Sender, effect: MessageEffect, id: string): Envelope
         id,
         parent: { key: sender.key, genesis: sender.genesis, childId: effect.childId, sync: effect.sync },
         ...(effect.input !== undefined && { input: effect.input }),
+        ...(effect.blobs !== undefined && { blobs: effect.blobs }),
         principal: effect.principal,
       };
     case "send":
@@ -61,6 +66,7 @@ function envelopeOf(sender: Sender, effect: MessageEffect, id: string): Envelope
         from: { key: sender.key, genesis: sender.genesis, n: effect.n },
         ...(effect.toGenesis !== undefined && { toGenesis: effect.toGenesis }),
         event: effect.event,
+        ...(effect.blobs !== undefined && { blobs: effect.blobs }),
       };
     case "settled":
       return {
@@ -71,6 +77,7 @@ function envelopeOf(sender: Sender, effect: MessageEffect, id: string): Envelope
         childId: effect.childId,
         childKey: effect.childKey,
         event: effect.event,
+        ...(effect.blobs !== undefined && { blobs: effect.blobs }),
       };
     case "stop":
       return { v: 1, kind: "stop", id, from: { key: sender.key, genesis: sender.genesis, childId: "", sync: false } };
@@ -86,6 +93,7 @@ export function toJournalEntry(sender: ActorRecord, effect: EffectOf<"journal">,
     rev: effect.rev,
     prevRev: effect.prevRev,
     event: effect.event,
+    ...(effect.blobs !== undefined && { blobs: effect.blobs }),
     cause: effect.cause,
     ...(effect.principal !== undefined && { principal: effect.principal }),
     from: effect.from,

@@ -1,6 +1,15 @@
-import { RuntimeFault, toPlainFault, type PlainEvent } from "@holdfast/protocol";
+import { BLOB_THRESHOLD_BYTES, RuntimeFault, toPlainFault, type Envelope, type PlainEvent } from "@holdfast/protocol";
+import type { ChosenBlobs } from "./blobs/choose-blobs.ts";
+import { blobsOfEnvelope } from "./blobs/named-blobs.ts";
 import type { NodeServices } from "./cell-host.ts";
 import type { JobOutcome, JobRequest } from "./job-table.ts";
+
+interface EncodedOutcome {
+  readonly bytes: Uint8Array;
+  readonly envelope: Envelope;
+  /** What is too large for a message; stored before the message that names it. */
+  readonly payload: ChosenBlobs;
+}
 
 /**
  * Sends a job's outcome to its actor's inbox until it is stored, lease or not: id `<job key>:settled`, accepted by the living-child check (I11).
@@ -12,21 +21,16 @@ export async function publishOutcome(
   outcome: JobOutcome,
   signal: AbortSignal,
 ): Promise<void> {
-  let bytes = encodeOutcome(services, request, outcome);
+  let encoded = encodeOutcome(services, request, outcome);
   for (let tries = 0; !signal.aborted; tries += 1) {
-    const published = await services.log.publish(
-      "inbox",
-      request.actorKey,
-      bytes,
-      `${request.key}:settled:${request.attempt}`,
-    );
+    const published = await publishOnce(services, request, encoded);
     if (published.kind === "accepted") return;
     if (published.kind === "refused" && !published.retryable) {
       const fault = new RuntimeFault(
         "HF-4004",
         `Outcome of job ${request.childId}: the stream refused it (${published.reason}). Return less, or a reference.`,
       );
-      bytes = encodeOutcome(services, request, { ok: false, error: fault });
+      encoded = encodeOutcome(services, request, { ok: false, error: fault });
     }
     await new Promise<void>((resolve) =>
       services.clock.schedule(Math.min(2000, 50 * 2 ** Math.min(tries, 6)), resolve),
@@ -34,9 +38,26 @@ export async function publishOutcome(
   }
 }
 
-function encodeOutcome(services: NodeServices, request: JobRequest, outcome: JobOutcome): Uint8Array {
-  const encode = (event: PlainEvent): Uint8Array =>
-    services.codec.encodeEnvelope({
+async function publishOnce(services: NodeServices, request: JobRequest, { bytes, envelope, payload }: EncodedOutcome) {
+  try {
+    await services.payloads.store(payload);
+  } catch (error) {
+    return { kind: "unknown", reason: toPlainFault(error, "HF-4008").message } as const;
+  }
+  const id = `${request.key}:settled:${request.attempt}`;
+  return services.log.publish("inbox", request.actorKey, bytes, id, blobsOfEnvelope(envelope));
+}
+
+function encodeOutcome(services: NodeServices, request: JobRequest, outcome: JobOutcome): EncodedOutcome {
+  const payload = services.payloads.choose();
+  const encode = (type: string, result: Readonly<Record<string, unknown>>): EncodedOutcome => {
+    const blobs = payload.outside(result, BLOB_THRESHOLD_BYTES);
+    const event: PlainEvent = {
+      type: `xstate.${type}.actor.${request.childId}`,
+      ...(blobs === undefined ? result : {}),
+      actorId: request.childId,
+    };
+    const envelope: Envelope = {
       v: 1,
       kind: "settled",
       id: `${request.key}:settled`,
@@ -44,18 +65,17 @@ function encodeOutcome(services: NodeServices, request: JobRequest, outcome: Job
       childId: request.childId,
       childKey: request.key,
       event,
+      ...(blobs !== undefined && { blobs }),
       attempt: request.attempt,
-    });
-  const failed = (error: unknown): PlainEvent => ({
-    type: `xstate.error.actor.${request.childId}`,
-    error: toPlainError(error),
-    actorId: request.childId,
-  });
-  if (!outcome.ok) return encode(failed(outcome.error));
+    };
+    return { bytes: services.codec.encodeEnvelope(envelope), envelope, payload };
+  };
+  const failed = (error: unknown): EncodedOutcome => encode("error", { error: toPlainError(error) });
+  if (!outcome.ok) return failed(outcome.error);
   try {
-    return encode({ type: `xstate.done.actor.${request.childId}`, output: outcome.output, actorId: request.childId });
+    return encode("done", { output: outcome.output });
   } catch (error) {
-    return encode(failed(error)); // an output that cannot be stored is the job's error, with the path in it
+    return failed(error); // an output that cannot be stored is the job's error, with the path in it
   }
 }
 

@@ -3,6 +3,7 @@ import type { DropReason, StepMessage } from "@holdfast/durable";
 import {
   MAX_OUTSIDE_EVENT_TYPE,
   type ActorRecord,
+  type BlobFields,
   type Envelope,
   type MessageOutcome,
   type Principal,
@@ -17,6 +18,8 @@ export interface ReadMessage {
   readonly step: StepMessage;
   readonly envelope: Envelope;
   readonly replyTo: string | undefined;
+  /** Fields of its payload that are kept outside. Never of a message from outside: it names no blobs of others (F35). */
+  readonly blobs: BlobFields | undefined;
 }
 
 /**
@@ -27,7 +30,8 @@ export interface ReadMessage {
 export function readMessage(codec: Codec, message: InboxMessage, generation: string): ReadMessage {
   const envelope = codec.decodeEnvelope(message.bytes);
   const replyTo = envelope.kind === "start" || envelope.kind === "send" ? envelope.replyTo : undefined;
-  return { step: stepMessageOf(envelope, message, generation), envelope, replyTo };
+  const blobs = message.principal !== undefined || envelope.kind === "stop" ? undefined : envelope.blobs;
+  return { step: stepMessageOf(envelope, message, generation), envelope, replyTo, blobs };
 }
 
 function stepMessageOf(envelope: Envelope, message: InboxMessage, generation: string): StepMessage {

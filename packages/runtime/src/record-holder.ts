@@ -6,6 +6,8 @@ import {
   type Effect,
   type RecordHeader,
 } from "@holdfast/protocol";
+import type { ChosenBlobs } from "./blobs/choose-blobs.ts";
+import { blobsOfRecord } from "./blobs/named-blobs.ts";
 import type { CellHost, NodeServices, ServedType } from "./cell-host.ts";
 import type { OutboxDispatcher } from "./outbox-dispatcher.ts";
 import type { InboxMessage, StoredValue } from "./ports/index.ts";
@@ -17,6 +19,7 @@ import type { InboxMessage, StoredValue } from "./ports/index.ts";
  *   R1 every attempt carries a fresh token; `stale` and `unknown` end in a fresh read (I7)
  *   R2 nobody writes over a record with a greater epoch (I6)
  *   R3 what cannot be read is left as it is (I13)
+ *   R4 what a step keeps outside of its record is stored before the record (F6)
  */
 export class RecordHolder {
   readonly #key: string;
@@ -30,6 +33,8 @@ export class RecordHolder {
   /** What a scan has read, for the first load; later ones must see what was stored since. */
   #primed: StoredValue | undefined;
   #wasLoaded = false;
+  /** Blobs that the step in hand has named. */
+  #chosen: ChosenBlobs | undefined;
 
   constructor(key: string, services: NodeServices, host: CellHost, served: ServedType) {
     this.#key = key;
@@ -60,8 +65,11 @@ export class RecordHolder {
     this.forget();
   }
 
+  /** For one step, which is committed or forgotten before the next one. */
   env(carriedOutbox: readonly Effect[]): StepEnv {
-    return { nowMs: this.#services.time.nowMs(), scheme: this.#services.scheme, carriedOutbox };
+    const { time, scheme, payloads } = this.#services;
+    this.#chosen = payloads.choose();
+    return { nowMs: time.nowMs(), scheme, carriedOutbox, outside: this.#chosen.outside };
   }
 
   /** F26: too much of what was decided has not left yet, by number or because the next step `isFull` with it. */
@@ -121,7 +129,10 @@ export class RecordHolder {
     }
   }
 
-  /** @returns false when nothing was stored, or nobody knows: the caller forgets its copy. @throws RuntimeFault HF-2001, HF-2004 before anything is written */
+  /**
+   * @returns false when nothing was stored, or nobody knows: the caller forgets its copy
+   * @throws RuntimeFault before the record is written: HF-2001, HF-2004; HF-4004, HF-4008 when a blob of it could not be stored (R4)
+   */
   async commit(record: ActorRecord): Promise<boolean> {
     const services = this.#services;
     // `step` made this object for us alone; the copy that its caller keeps for the next step must be the one that was stored.
@@ -129,9 +140,18 @@ export class RecordHolder {
     const token = services.random.hex(8);
     const work = needsWork(record);
     const bytes = services.codec.encodeRecord(record, this.#headerOf(record, token, work));
+    if (this.#chosen !== undefined && this.#chosen.chosen.size > 0) await services.payloads.store(this.#chosen); // R4
+    this.#chosen = undefined;
     const before = services.crashPoints.reach(this.#seq === 0 ? "before-create" : "before-commit", this.#key);
     if (before !== undefined) await before;
-    const request = { key: this.#key, bytes, expectedSeq: this.#seq, token, needsWork: work };
+    const request = {
+      key: this.#key,
+      bytes,
+      expectedSeq: this.#seq,
+      token,
+      needsWork: work,
+      blobs: blobsOfRecord(record),
+    };
     const issued = this.#host.work.issued(this.#key);
     const outcome = await services.records.commit(request).catch((error: unknown) => {
       this.#host.work.notStored(issued, true);

@@ -1,6 +1,7 @@
 import type { Codec } from "@holdfast/codec";
 import { partitionsOf, toPlainFault, type PartitionScheme } from "@holdfast/protocol";
 import type { ActorDefinition } from "./actor-definition.ts";
+import { PayloadStore } from "./blobs/payload-store.ts";
 import { BrokerTime } from "./broker-time.ts";
 import type { NodeServices } from "./cell-host.ts";
 import { FleetView } from "./fleet-view.ts";
@@ -14,6 +15,7 @@ import type { PartitionOwner } from "./partition-owner.ts";
 import { PartitionSet } from "./partition-set.ts";
 import { planPlacement } from "./placement.ts";
 import type {
+  BlobStore,
   Clock,
   CrashPoints,
   FleetRegistry,
@@ -39,6 +41,7 @@ export interface RuntimeNodeOptions {
     readonly log: MessageLog;
     readonly journal: Journal;
     readonly fleet: FleetRegistry;
+    readonly blobs: BlobStore;
   };
   readonly clock: Clock;
   readonly random: Random;
@@ -109,6 +112,7 @@ export class RuntimeNode {
       records: ports.records,
       log: ports.log,
       journal: ports.journal,
+      payloads: new PayloadStore({ codec: options.codec, blobs: ports.blobs, clock }),
       clock,
       random,
       time,

@@ -126,7 +126,7 @@ describe("a message that cannot be applied at all", () => {
     const fleet = new MemoryFleet();
     await fleet.alone();
     const key = await fleet.born("tally", "a");
-    const big = "x".repeat(200_000);
+    const big = "x".repeat(300_000);
     const outside: string[] = [];
     for (const n of ["small", big, big, "also small"]) {
       outside.push(await fleet.send(key, { type: "ADD", n }));
@@ -176,7 +176,7 @@ describe("a message that cannot be applied at all", () => {
     const key = await fleet.born("errand", "e");
     await fleet.send(key, { type: "RUN", src: "free" });
     await fleet.until("the job runs", () => fleet.desk.of("free").length === 1);
-    fleet.desk.of("free")[0]?.finish("x".repeat(200_000));
+    fleet.desk.of("free")[0]?.finish("x".repeat(110_000));
     await fleet.until("the actor goes on", () => fleet.record(key)?.snapshot.value === "waiting");
     expect(fleet.context(key)).toMatchObject({ results: [], errors: [{ code: "HF-4004" }] });
   });

@@ -8,7 +8,8 @@ export interface JournalLine {
 
 /** What is told to others: the journal of every actor, public events, volatile progress. */
 export interface Journal {
-  append(key: ActorKey, bytes: Uint8Array, messageId: string): Promise<PublishOutcome>;
+  /** @param blobs SHA-256 of the blobs that the entries name */
+  append(key: ActorKey, bytes: Uint8Array, messageId: string, blobs?: readonly string[]): Promise<PublishOutcome>;
   /** Journal of one actor in stored order. */
   read(key: ActorKey, signal: AbortSignal): Promise<readonly JournalLine[]>;
   publishEvent(

@@ -26,11 +26,13 @@ export interface InboxSubscription {
 
 /** Inbox, control and parked streams. */
 export interface MessageLog {
+  /** @param blobs SHA-256 of the blobs that the message names: readable without its bytes for who sweeps blobs */
   publish(
     lane: "inbox" | "control" | "parked",
     key: ActorKey,
     bytes: Uint8Array,
     messageId: string,
+    blobs?: readonly string[],
   ): Promise<PublishOutcome>;
   /** Ordered, gapless delivery of one partition's messages from `fromSeq` on; survives reconnects. `deliver` must not block. */
   subscribe(partition: string, fromSeq: number, deliver: (message: InboxMessage) => void): Promise<InboxSubscription>;

@@ -24,6 +24,8 @@ export interface CommitRequest {
   readonly token: string;
   /** Goes into the message header, so that a scan can skip sleepers without reading their bytes. */
   readonly needsWork: boolean;
+  /** SHA-256 of the blobs that the record names: readable without its bytes for who sweeps blobs. */
+  readonly blobs?: readonly string[];
 }
 
 export interface ScanEntry {
