@@ -4,6 +4,8 @@ import { assign, fromPromise, sendParent, setup } from "xstate";
 export interface OrderInput {
   readonly items: number;
   readonly waitMs?: number;
+  /** Goes into the input of every item, and with its result back. */
+  readonly note?: string;
 }
 
 const suppliedByNode = fromPromise(async (): Promise<unknown> => {
@@ -13,21 +15,22 @@ const placeholder = setup({}).createMachine({ id: "placeholder" });
 
 export const itemMachine = setup({
   types: {
-    context: {} as { n: number; waitMs: number; receipt: unknown },
-    input: {} as { n: number; waitMs: number },
+    context: {} as { n: number; waitMs: number; note: string; receipt: unknown },
+    input: {} as { n: number; waitMs: number; note?: string },
   },
   actors: { charge: suppliedByNode },
   delays: { settleDelay: ({ context }) => context.waitMs },
 }).createMachine({
   id: "item",
   version: "1",
-  context: ({ input }) => ({ n: input.n, waitMs: input.waitMs, receipt: undefined }),
+  context: ({ input }) => ({ n: input.n, waitMs: input.waitMs, note: input.note ?? "", receipt: undefined }),
   initial: "charging",
   states: {
     charging: {
       invoke: {
         id: "charge",
         src: "charge",
+        input: ({ context }) => context.note,
         onDone: { target: "settling", actions: assign({ receipt: ({ event }) => event.output }) },
         onError: { target: "failed" },
       },
@@ -39,7 +42,7 @@ export const itemMachine = setup({
     settled: { type: "final", entry: sendParent(({ context }) => ({ type: "PROGRESS", n: context.n + 1000 })) },
     failed: { type: "final" },
   },
-  output: ({ context }) => ({ n: context.n, receipt: context.receipt }),
+  output: ({ context }) => ({ n: context.n, receipt: context.receipt, note: context.note }),
 });
 
 export const orderMachine = setup({
@@ -67,7 +70,8 @@ export const orderMachine = setup({
   version: "1",
   context: ({ input, spawn }) => {
     for (let n = 0; n < input.items; n += 1) {
-      spawn("item", { id: `item-${n}`, input: { n, waitMs: input.waitMs ?? 30 } } as never);
+      const note = input.note === undefined ? {} : { note: input.note };
+      spawn("item", { id: `item-${n}`, input: { n, waitMs: input.waitMs ?? 30, ...note } } as never);
     }
     return { items: input.items, waitMs: input.waitMs ?? 30, progress: [], results: [], shipped: undefined, pings: 0 };
   },
