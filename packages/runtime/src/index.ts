@@ -7,5 +7,6 @@ export {
   type NoEffect,
   type PublicEvent,
 } from "./actor-definition.ts";
-export { RuntimeNode, type RuntimeNodeOptions } from "./runtime-node.ts";
+export { RuntimeNode } from "./runtime-node.ts";
+export { type RuntimeNodeOptions } from "./runtime-node-options.ts";
 export { DEFAULT_SETTINGS, resolveSettings, type RuntimeSettings } from "./settings.ts";

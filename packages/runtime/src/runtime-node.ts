@@ -1,6 +1,4 @@
-import type { Codec } from "@holdfast/codec";
-import { partitionsOf, toPlainFault, type PartitionScheme } from "@holdfast/protocol";
-import type { ActorDefinition } from "./actor-definition.ts";
+import { partitionsOf, toPlainFault } from "@holdfast/protocol";
 import { PayloadStore } from "./blobs/payload-store.ts";
 import { BrokerTime } from "./broker-time.ts";
 import type { NodeServices } from "./cell-host.ts";
@@ -14,41 +12,11 @@ import { Membership } from "./membership.ts";
 import type { PartitionOwner } from "./partition-owner.ts";
 import { PartitionSet } from "./partition-set.ts";
 import { planPlacement } from "./placement.ts";
-import type {
-  BlobStore,
-  Clock,
-  CrashPoints,
-  FleetRegistry,
-  FleetValue,
-  Journal,
-  MessageLog,
-  Random,
-  RecordStore,
-  Telemetry,
-} from "./ports/index.ts";
+import type { FleetValue } from "./ports/index.ts";
 import { repeatEvery } from "./repeated-work.ts";
 import { compileTypes, reportLint } from "./served-types.ts";
+import type { RuntimeNodeOptions } from "./runtime-node-options.ts";
 import { resolveSettings, type RuntimeSettings } from "./settings.ts";
-
-export interface RuntimeNodeOptions {
-  readonly name: string;
-  readonly definitions: readonly ActorDefinition[];
-  readonly pools: readonly string[];
-  readonly scheme: PartitionScheme;
-  readonly codec: Codec;
-  readonly ports: {
-    readonly records: RecordStore;
-    readonly log: MessageLog;
-    readonly journal: Journal;
-    readonly fleet: FleetRegistry;
-    readonly blobs: BlobStore;
-  };
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
-  readonly crashPoints: CrashPoints;
-  readonly settings?: Partial<RuntimeSettings>;
-}
 
 /**
  * One agent node: a heartbeat, the partitions it owns, and their actors.

@@ -14,16 +14,10 @@ export function isSmall(value: unknown, limitBytes: number): boolean {
 
 /** Budget that is left after a value, an upper bound of its encoded size; negative when it may not suffice. */
 function left(value: unknown, budget: number, depth: number): number {
-  switch (typeof value) {
-    case "string":
-      return budget - 5 - value.length * 3; // UTF-8 takes at most three bytes for one UTF-16 unit
-    case "object":
-      return value === null ? budget - 1 : leftAfterObject(value, budget, depth);
-    case "bigint":
-      return budget - TAGGED_BYTES - Number(value.toString().length);
-    default:
-      return budget - 24; // numbers, and what takes a tag without content
-  }
+  if (typeof value === "string") return budget - 5 - value.length * 3; // UTF-8 takes at most three bytes for one UTF-16 unit
+  if (typeof value === "object") return value === null ? budget - 1 : leftAfterObject(value, budget, depth);
+  if (typeof value === "bigint") return budget - TAGGED_BYTES - value.toString().length;
+  return budget - 24; // numbers, and what takes a tag without content
 }
 
 function leftAfterObject(value: object, budget: number, depth: number): number {

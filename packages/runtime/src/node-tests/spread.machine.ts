@@ -64,7 +64,7 @@ export const leafMachine = setup({
   },
   actors: {
     labour: suppliedByNode,
-    ear: fromCallback(({ input, sendBack }) => sendBack({ type: "HEARD", n: String(input).length })),
+    ear: fromCallback<{ type: "NONE" }, string>(({ input, sendBack }) => sendBack({ type: "HEARD", n: input.length })),
   },
 }).createMachine({
   id: "leaf",
