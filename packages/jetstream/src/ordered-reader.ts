@@ -32,10 +32,18 @@ export interface OrderedReaderOptions {
   readonly onFault: (fault: RuntimeFault) => void;
   /** Creation time of the stream the sequences belong to, when the caller knows it. */
   readonly expectedCreated?: string | undefined;
+  /** What a reader before this one has handed over last, as evidence for O3. */
+  readonly seen?: SeenMessage | undefined;
   /** How often the server says that it is there when nothing happens, ms. Default 1500. */
   readonly heartbeatMs?: number | undefined;
   /** Told whenever a consumer was replaced, and why. */
   readonly onReplaced?: ((reason: string) => void) | undefined;
+}
+
+/** A message that was there. `seq` 0: none. */
+export interface SeenMessage {
+  readonly seq: number;
+  readonly storedAtMs: number;
 }
 
 const HEARTBEAT_MS = 1500;
@@ -51,7 +59,7 @@ export class OrderedReader {
   #created: string | undefined;
   #cursor: number;
   /** The newest message handed over. What a caller asks for is a wish, this is evidence. */
-  #seen = { seq: 0, storedAtMs: 0 };
+  #seen: SeenMessage;
   #consumer: PushConsumer | undefined;
   /** Resolves with the reason once the present consumer breaks or the reader ends. */
   #broken = Promise.withResolvers<string>();
@@ -62,6 +70,7 @@ export class OrderedReader {
     this.#link = link;
     this.#options = options;
     this.#created = options.expectedCreated;
+    this.#seen = options.seen ?? { seq: 0, storedAtMs: 0 };
     this.#cursor = Math.max(1, options.fromSeq) - 1;
   }
 
@@ -84,7 +93,12 @@ export class OrderedReader {
     return this.#cursor;
   }
 
-  /** Aborts when the reader ended, by `stop` or by a fault. */
+  /** The newest message handed over by this reader, or by the one before it. */
+  get seen(): SeenMessage {
+    return this.#seen;
+  }
+
+  /** Aborts when the reader ended, by `stop` or by a fault, which is the reason then. */
   get ended(): AbortSignal {
     return this.#stopping.signal;
   }
@@ -95,15 +109,15 @@ export class OrderedReader {
     await this.#running;
   }
 
-  #end(): void {
-    this.#stopping.abort();
+  #end(fault?: RuntimeFault): void {
+    this.#stopping.abort(fault);
     this.#consumer?.stop();
     this.#broken.resolve("stopped");
   }
 
   #fail(fault: RuntimeFault): void {
     if (this.#stopping.signal.aborted) return;
-    this.#end();
+    this.#end(fault);
     this.#options.onFault(fault);
   }
 

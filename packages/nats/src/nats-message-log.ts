@@ -3,8 +3,8 @@ import { parseActorKey, RuntimeFault, type ActorKey } from "@holdfast/protocol";
 import type { InboxMessage, InboxSubscription, MessageLog, PublishOutcome } from "@holdfast/runtime/ports";
 import { blobsHeader } from "./blobs-header.ts";
 import { inboxMessageReader, toInboxMessage } from "./inbox-message.ts";
-import { InboxReader } from "./inbox-reader.ts";
 import type { NamespaceStreams } from "./namespace-streams.ts";
+import { ShardInbox } from "./shard-inbox.ts";
 
 export interface MessageLogNotices {
   /** A reader had to stop by itself: lost data, a receiver that threw. */
@@ -18,6 +18,7 @@ export class NatsMessageLog implements MessageLog {
   readonly #link: Link;
   readonly #streams: NamespaceStreams;
   readonly #notices: MessageLogNotices;
+  readonly #shards = new Map<string, ShardInbox>();
 
   constructor(link: Link, streams: NamespaceStreams, notices: MessageLogNotices) {
     this.#link = link;
@@ -39,23 +40,12 @@ export class NatsMessageLog implements MessageLog {
   /**
    * @throws RuntimeFault HF-4006 when the stream is missing or not the recorded one, HF-4007, HF-4008
    */
-  subscribe(partition: string, fromSeq: number, deliver: (message: InboxMessage) => void): Promise<InboxSubscription> {
-    const { subjects } = this.#streams;
-    const stream = subjects.inboxStream(this.#streams.shard(partition));
-    const read = inboxMessageReader(subjects);
-    return InboxReader.start(this.#link, {
-      stream,
-      filters: subjects.inboxFilters(partition),
-      fromSeq,
-      expectedCreated: this.#streams.created(stream),
-      onFault: this.#notices.onFault,
-      deliver: (stored) => {
-        const message = read(stored);
-        if (message === undefined) {
-          this.#notices.onUnreadable({ stream, subject: stored.subject, seq: stored.seq });
-        } else deliver(message);
-      },
-    });
+  async subscribe(
+    partition: string,
+    fromSeq: number,
+    deliver: (message: InboxMessage) => void,
+  ): Promise<InboxSubscription> {
+    return this.#shard(partition).subscribe({ partition, fromSeq, deliver });
   }
 
   /** @param key of one actor, or `<partition>.>` for all of a partition */
@@ -108,6 +98,23 @@ export class NatsMessageLog implements MessageLog {
     }
     const stream = subjects.parkedStream(this.#shardOfKey(target));
     await purgeBelow(this.#link, { stream, filter: subjects.parked(target), belowSeq });
+  }
+
+  #shard(partition: string): ShardInbox {
+    const { subjects } = this.#streams;
+    const stream = subjects.inboxStream(this.#streams.shard(partition));
+    const existing = this.#shards.get(stream);
+    if (existing !== undefined) return existing;
+    const shard = new ShardInbox(this.#link, {
+      stream,
+      expectedCreated: this.#streams.created(stream),
+      filtersOf: (name) => subjects.inboxFilters(name),
+      read: inboxMessageReader(subjects),
+      onFault: this.#notices.onFault,
+      onUnreadable: ({ subject, seq }) => this.#notices.onUnreadable({ stream, subject, seq }),
+    });
+    this.#shards.set(stream, shard);
+    return shard;
   }
 
   #shardOfKey(key: ActorKey): number {

@@ -52,6 +52,7 @@ export class GatedLog implements MessageLog {
         await inner.readThrough(signal);
         await untilAborted(signal, new Promise<void>((resolve) => this.#pass(resolve)));
       },
+      failed: inner.failed,
       stop: () => inner.stop(),
     };
   }

@@ -21,6 +21,8 @@ export interface InboxMessage {
 export interface InboxSubscription {
   /** Resolves when everything stored before the call was handed over. Used as the barrier before timers fire. */
   readThrough(signal: AbortSignal): Promise<void>;
+  /** Aborts when it ended by itself, for the RuntimeFault that is the reason: nothing is handed over any more. Never by `stop`. */
+  readonly failed: AbortSignal;
   stop(): Promise<void>;
 }
 

@@ -8,6 +8,7 @@ import {
   subjectsOf,
   type ActorKey,
   type PartitionScheme,
+  type RuntimeFault,
   type Subjects,
 } from "@holdfast/protocol";
 import type { ManualClock } from "./manual-clock.ts";
@@ -35,6 +36,12 @@ export interface CoreMessage {
   readonly bytes: Uint8Array;
 }
 
+export interface OpenInbox {
+  readonly node: string;
+  readonly partition: string;
+  readonly fail: (fault: RuntimeFault) => void;
+}
+
 /** See the invariants at the top of the file. */
 export class BrokerState {
   readonly subjects: Subjects;
@@ -46,6 +53,8 @@ export class BrokerState {
   readonly fleet: MemoryStream;
   readonly events: MemoryStream;
   readonly blobs = new Map<string, Uint8Array>();
+  /** Inbox readers that are open, of all nodes. */
+  readonly inboxReaders = new Set<OpenInbox>();
   generation: string;
   readonly #clock: ManualClock;
   readonly #dedupeWindowMs: number;

@@ -3,7 +3,7 @@
 //   B1 truth        an outcome is never a lie: committed = stored, stale and refused = not stored, unknown = either
 //   B2 repeatable   same seeds and same calls, same run; time comes from the clock, delays are counted in turns
 //   B3 incarnations connecting again under a name gives a new connection; what befalls the name befalls all its living ones
-import type { ActorKey, PartitionScheme, Principal } from "@holdfast/protocol";
+import type { ActorKey, PartitionScheme, Principal, RuntimeFault } from "@holdfast/protocol";
 import type {
   BlobStore,
   FleetRegistry,
@@ -157,6 +157,13 @@ export class MemoryBroker {
 
   reconnectNode(node: string): void {
     for (const link of this.#living(node)) link.reconnect();
+  }
+
+  /** The readers of a partition's inbox end by themselves, as after lost data. @returns how many there were */
+  failInbox(node: string, partition: string, fault: RuntimeFault): number {
+    const found = [...this.#state.inboxReaders].filter((open) => open.node === node && open.partition === partition);
+    for (const open of found) open.fail(fault);
+    return found.length;
   }
 
   /** Kills and starts the server: answers on their way are lost, ids are learnt again from what is still stored. */

@@ -1,6 +1,6 @@
 import { parseActorKey, parseInboxSubject, RuntimeFault, type ActorKey } from "@holdfast/protocol";
 import type { InboxMessage, InboxSubscription, MessageLog, PublishOutcome } from "../ports/index.ts";
-import type { BrokerState } from "./broker-state.ts";
+import type { BrokerState, OpenInbox } from "./broker-state.ts";
 import type { Matches, StreamMessage } from "./memory-stream.ts";
 import type { NodeLink } from "./node-link.ts";
 import { publishMessage } from "./publish-message.ts";
@@ -66,20 +66,35 @@ export class MemoryMessageLog implements MessageLog {
       },
     });
     const stopped = new AbortController();
+    const failed = new AbortController();
+    const end = (): void => {
+      reader.stop();
+      this.#state.inboxReaders.delete(open);
+      stopped.abort(
+        new RuntimeFault(
+          "HF-3008",
+          `Inbox of ${partition}: expected to be read through, was stopped. Subscribe again.`,
+        ),
+      );
+    };
+    const open: OpenInbox = {
+      node: this.#link.node,
+      partition,
+      fail: (fault) => {
+        end();
+        failed.abort(fault);
+      },
+    };
+    this.#state.inboxReaders.add(open);
     return {
+      failed: failed.signal,
       readThrough: async (signal) => {
         const either = AbortSignal.any([signal, stopped.signal]);
         const seq = await this.#link.readPatiently(() => stream.lastMatching(matches)?.seq ?? 0, either);
         await untilAborted(either, reader.handedOver(seq));
       },
       stop: () => {
-        reader.stop();
-        stopped.abort(
-          new RuntimeFault(
-            "HF-3008",
-            `Inbox of ${partition}: expected to be read through, was stopped. Subscribe again.`,
-          ),
-        );
+        end();
         return this.#state.turns.next(2); // as a real consumer, it does not end inside the call
       },
     };

@@ -31,6 +31,7 @@ const listen = async (node: NodePorts, partition: string, fromSeq = 1): Promise<
     received,
     texts: () => received.map((message) => textOf(message.bytes)),
     readThrough: (signal) => subscription.readThrough(signal),
+    failed: subscription.failed,
     stop: () => subscription.stop(),
   };
 };
