@@ -16,6 +16,8 @@ export interface PartitionOwnerOptions {
   readonly mayStartEffects: () => boolean;
   readonly isRunElsewhere: (jobKey: string, runner: string | undefined) => boolean;
   readonly fenced: (epoch: number) => void;
+  /** The mailbox has ended by itself: nothing comes to this partition any more. */
+  readonly deaf: () => void;
 }
 
 export type Counters = Record<CellCounter, number>;
@@ -84,6 +86,11 @@ export class PartitionOwner implements CellHost {
     return this.#stopping.signal;
   }
 
+  /** Why nothing comes any more; undefined while messages come. */
+  get deafness(): unknown {
+    return this.#subscription?.failed.reason;
+  }
+
   get isCaughtUp(): boolean {
     return this.#isCaughtUp;
   }
@@ -93,7 +100,10 @@ export class PartitionOwner implements CellHost {
     const { log } = this.#services;
     const parked = await log.fetch("parked", `${this.partition}.>`, 0, 10_000);
     for (const message of parked) this.#parkedKeys.add(message.key);
-    this.#subscription = await log.subscribe(this.partition, this.cursor.next, (message) => this.#deliver(message));
+    const subscription = await log.subscribe(this.partition, this.cursor.next, (message) => this.#deliver(message));
+    this.#subscription = subscription;
+    subscription.failed.addEventListener("abort", () => this.#options.deaf());
+    if (subscription.failed.aborted) this.#options.deaf();
   }
 
   /** Waits until everything stored before now was handed over, then lets timers and recovered jobs run. */

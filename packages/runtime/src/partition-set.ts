@@ -163,6 +163,7 @@ export class PartitionSet {
         mayStartEffects: () => leases.isFresh,
         isRunElsewhere: (jobKey) => view.inCustody(jobKey, services.incarnation),
         fenced: (epoch) => this.#fence(partition, epoch),
+        deaf: () => void this.#giveUpDeaf(partition),
       });
       this.owners.set(partition, owner);
       const detectMs = silentSinceMs === undefined ? undefined : startedAtMs - silentSinceMs;
@@ -189,6 +190,22 @@ export class PartitionSet {
       await this.#giveUp(partition, error);
     } finally {
       this.#moving.delete(partition);
+    }
+    await this.#giveUpDeaf(partition);
+  }
+
+  /** Nobody may own a partition whose messages it does not get: it is released, and claimed again here or elsewhere, from its cursor. */
+  async #giveUpDeaf(partition: string): Promise<void> {
+    const owner = this.owners.get(partition);
+    if (owner?.deafness === undefined || owner.signal.aborted || this.#moving.has(partition)) return;
+    const { telemetry } = this.#options.services;
+    const { code, message } = toPlainFault(owner.deafness, "HF-4001");
+    telemetry.error("partition.reader-ended", { partition, epoch: owner.epoch, code, reason: message });
+    try {
+      await this.release(partition);
+    } catch (error) {
+      // Stopped it is; a lease of ours that we do not serve is claimed again.
+      telemetry.warn("partition.release-failed", { partition, reason: toPlainFault(error, "HF-4001").message });
     }
   }
 
