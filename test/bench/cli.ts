@@ -1,40 +1,84 @@
-/** `npm run bench -- transition [--quick]`: people read standard error, machines the last line of standard output. */
-import { machineFacts } from "./machine-facts.ts";
-import { judge, type ReportLine } from "./report.ts";
-import { runTransitionBench, type TransitionFindings } from "./transition-bench.ts";
+/** `npm run bench -- transition|takeover [--quick]`: people read standard error, machines the last line of standard output. */
+import { machineFacts, type MachineFacts } from "./machine-facts.ts";
+import {
+  judge,
+  type BenchFindings,
+  type LoadResult,
+  type ReportLine,
+  type TakeoverResult,
+  type Target,
+} from "./report.ts";
+import { runTakeoverBench } from "./takeover-bench.ts";
+import { FULL_TAKEOVER, QUICK_TAKEOVER, takeoverTargets } from "./takeover-plan.ts";
+import { runTransitionBench } from "./transition-bench.ts";
 import { FULL_PLAN, QUICK_PLAN, targetsOf } from "./transition-plan.ts";
 
-const USAGE = "usage: npm run bench -- transition [--quick]";
-/** A run that takes longer hangs. ms */
-const LONGEST_RUN_MS = 7.5 * 60_000;
+const USAGE = "usage: npm run bench -- transition|takeover [--quick]";
+
+/** One run: what it is to reach, how long it may take before it counts as hanging, and how it is done. */
+interface Bench<Result> {
+  readonly targets: readonly Target[];
+  readonly longestRunMs: number;
+  readonly run: (findings: BenchFindings<Result>) => Promise<void>;
+}
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
-async function main([bench, ...flags]: readonly string[]): Promise<ReportLine> {
-  const findings: TransitionFindings = { machine: machineFacts(), results: [], reached: new Map() };
-  const isKnown = bench === "transition" && flags.every((flag) => flag === "--quick");
-  const plan = flags.includes("--quick") ? QUICK_PLAN : FULL_PLAN;
+function transition(isQuick: boolean): Bench<LoadResult> {
+  const plan = isQuick ? QUICK_PLAN : FULL_PLAN;
+  const run = (findings: BenchFindings<LoadResult>): Promise<void> => runTransitionBench(plan, findings, say);
+  return { targets: targetsOf(plan), longestRunMs: 7.5 * 60_000, run };
+}
+
+function takeover(isQuick: boolean): Bench<TakeoverResult> {
+  const plan = isQuick ? QUICK_TAKEOVER : FULL_TAKEOVER;
+  const run = (findings: BenchFindings<TakeoverResult>): Promise<void> => runTakeoverBench(plan, findings, say);
+  return { targets: takeoverTargets(plan), longestRunMs: 9.5 * 60_000, run };
+}
+
+async function main([bench = "", ...flags]: readonly string[]): Promise<ReportLine> {
+  const machine = machineFacts();
+  const isQuick = flags.includes("--quick");
+  const isKnown = flags.every((flag) => flag === "--quick");
+  if (isKnown && bench === "transition") return report(bench, machine, transition(isQuick));
+  if (isKnown && bench === "takeover") return report(bench, machine, takeover(isQuick));
+  say(USAGE);
+  return { bench, pass: false, machine, results: [], targets: [], error: USAGE };
+}
+
+async function report<Result extends LoadResult | TakeoverResult>(
+  name: string,
+  machine: MachineFacts,
+  bench: Bench<Result>,
+): Promise<ReportLine> {
+  const findings: BenchFindings<Result> = { machine, results: [], reached: new Map() };
   let failure: string | undefined;
   try {
-    if (!isKnown) throw new Error(USAGE);
-    const { cpus, model, node, loadBefore } = findings.machine;
-    say(`transition: ${cpus} x ${model}, Node ${node}, load ${loadBefore.toFixed(1)} before the run`);
-    await Promise.race([runTransitionBench(plan, findings, say), giveUp()]);
+    say(
+      `${name}: ${machine.cpus} x ${machine.model}, Node ${machine.node}, load ${machine.loadBefore.toFixed(1)} before the run`,
+    );
+    await Promise.race([bench.run(findings), giveUp(bench.longestRunMs)]);
   } catch (error) {
     failure = error instanceof Error ? error.message : String(error);
     say(`failed: ${error instanceof Error ? (error.stack ?? failure) : failure}`);
   }
-  const { machine, results, reached } = findings;
-  const targets = isKnown ? judge(targetsOf(plan), reached) : [];
-  for (const { name, op, target, reached: figure, unit, held } of targets)
-    say(`${held ? "held  " : "MISSED"} ${name} ${op} ${target}${unit}: ${figure ?? "not measured"}`);
+  const targets = judge(bench.targets, findings.reached);
+  for (const { name: target, op, target: limit, reached, unit, held } of targets)
+    say(`${held ? "held  " : "MISSED"} ${target} ${op} ${limit}${unit}: ${reached ?? "not measured"}`);
   const pass = failure === undefined && targets.every(({ held }) => held);
-  return { bench: bench ?? "", pass, machine, results, targets, ...(failure !== undefined && { error: failure }) };
+  return {
+    bench: name,
+    pass,
+    machine: findings.machine,
+    results: findings.results,
+    targets,
+    ...(failure !== undefined && { error: failure }),
+  };
 }
 
-const giveUp = (): Promise<never> =>
+const giveUp = (afterMs: number): Promise<never> =>
   new Promise((_, reject) => {
-    setTimeout(() => reject(new Error(`not done after ${LONGEST_RUN_MS} ms`)), LONGEST_RUN_MS).unref();
+    setTimeout(() => reject(new Error(`not done after ${afterMs} ms`)), afterMs).unref();
   });
 
 const line = await main(process.argv.slice(2));

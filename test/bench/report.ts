@@ -1,5 +1,6 @@
 import type { DurabilityClass } from "./bench-world.ts";
 import type { MachineFacts } from "./machine-facts.ts";
+import type { Takeover } from "./takeover-run.ts";
 
 /** What one load reaches of another one: medians of the ratios of neighbouring windows. */
 export interface Comparison {
@@ -27,12 +28,33 @@ export interface LoadResult {
   readonly overOwnRaw?: Comparison;
 }
 
+/** Takeovers of one kind: medians, in ms. Phases overlap, since partitions are taken up beside one another. */
+export interface TakeoverResult extends Omit<Takeover, "cpu"> {
+  /** `live-<live actors>-sleepers-<sleepers>`. */
+  readonly name: string;
+  readonly class: DurabilityClass;
+  /** `totalMs` of each, in the order they were measured. */
+  readonly totals: readonly number[];
+  /** Processor time per live actor from SIGKILL to its next commit, µs; absent where the system does not tell. */
+  readonly cpuUs?: { readonly node: number; readonly server: number };
+  /** Part of the machine that other processes took meanwhile, 0 to 1. */
+  readonly othersShare?: number;
+}
+
+/** What came out so far; filled while a bench runs, so that a run that fails still shows what it had. */
+export interface BenchFindings<Result> {
+  machine: MachineFacts;
+  readonly results: Result[];
+  /** Target name → figure. */
+  readonly reached: Map<string, number>;
+}
+
 /** Something a run is to reach. */
 export interface Target {
   readonly name: string;
   readonly op: ">=" | "<=";
   readonly target: number;
-  readonly unit: "x";
+  readonly unit: "x" | "ms" | "s";
 }
 
 export interface JudgedTarget extends Target {
@@ -46,7 +68,7 @@ export interface ReportLine {
   readonly bench: string;
   readonly pass: boolean;
   readonly machine: MachineFacts;
-  readonly results: readonly LoadResult[];
+  readonly results: readonly (LoadResult | TakeoverResult)[];
   readonly targets: readonly JudgedTarget[];
   /** Why the run ended early. */
   readonly error?: string;

@@ -7,19 +7,13 @@
 import { BenchWorld, type DurabilityClass } from "./bench-world.ts";
 import { CounterActors } from "./counter-actors.ts";
 import { cpuBetween, readCpu, type CpuUse } from "./cpu-use.ts";
-import { measureFsyncUs, type MachineFacts } from "./machine-facts.ts";
+import { measureFsyncUs } from "./machine-facts.ts";
 import { measureWindow, median, type Window } from "./measure-window.ts";
 import { ownWrites, rawWrites, type Load } from "./raw-writes.ts";
-import { round, type Comparison, type LoadResult } from "./report.ts";
+import { round, type BenchFindings, type Comparison, type LoadResult } from "./report.ts";
 import { ratioName, serialName, type TransitionPlan } from "./transition-plan.ts";
 
-/** What came out so far; filled while the bench runs, so that a run that fails still shows what it had. */
-export interface TransitionFindings {
-  machine: MachineFacts;
-  readonly results: LoadResult[];
-  /** Target name → figure. */
-  readonly reached: Map<string, number>;
-}
+export type TransitionFindings = BenchFindings<LoadResult>;
 
 /** What one turn of the windows showed. */
 interface Turn {

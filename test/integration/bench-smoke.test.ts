@@ -14,6 +14,22 @@ const Machine = z.strictObject({
   loadBefore: z.number().nonnegative(),
 });
 const Comparison = z.strictObject({ rate: z.number().positive(), p50: z.number().positive() });
+const TakeoverResult = z.strictObject({
+  name: z.string(),
+  class: z.enum(["F", "P"]),
+  totalMs: z.number().positive(),
+  fromClaimMs: z.number().positive(),
+  detectMs: z.number().positive(),
+  claimMs: z.number().nonnegative(),
+  readMs: z.number().positive(),
+  restoreMs: z.number().positive(),
+  reissueMs: z.number(),
+  scanned: z.number().int(),
+  partitions: z.number().int(),
+  totals: z.array(z.number()).min(1),
+  cpuUs: z.strictObject({ node: z.number(), server: z.number() }).optional(),
+  othersShare: z.number().optional(),
+});
 const Result = z.strictObject({
   name: z.string(),
   class: z.enum(["F", "P"]),
@@ -30,21 +46,22 @@ const JudgedTarget = z.strictObject({
   name: z.string(),
   op: z.enum([">=", "<="]),
   target: z.number(),
-  unit: z.literal("x"),
+  unit: z.enum(["x", "ms", "s"]),
   reached: z.number().nullable(),
   held: z.boolean(),
 });
-const Line = z.strictObject({
-  bench: z.string(),
-  pass: z.boolean(),
-  machine: Machine,
-  results: z.array(Result),
-  targets: z.array(JudgedTarget),
-  error: z.string().optional(),
-});
+const lineOf = <T extends z.ZodType>(result: T) =>
+  z.strictObject({
+    bench: z.string(),
+    pass: z.boolean(),
+    machine: Machine,
+    results: z.array(result),
+    targets: z.array(JudgedTarget),
+    error: z.string().optional(),
+  });
 
 /** Runs the bench as `npm run bench` does. @returns its exit code and the last line on its standard output */
-async function bench(args: readonly string[], env: NodeJS.ProcessEnv = process.env) {
+async function runBench(args: readonly string[], env: NodeJS.ProcessEnv = process.env) {
   const child = spawn(process.execPath, [cli, ...args], { stdio: ["ignore", "pipe", "pipe"], env });
   let output = "";
   let log = "";
@@ -53,7 +70,12 @@ async function bench(args: readonly string[], env: NodeJS.ProcessEnv = process.e
   const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
   const last = output.trimEnd().split("\n").at(-1) ?? "";
   expect(last, log).toMatch(/^\{/);
-  return { code, line: Line.parse(JSON.parse(last)), log };
+  return { code, last: JSON.parse(last) as unknown, log };
+}
+
+async function bench(args: readonly string[], env?: NodeJS.ProcessEnv) {
+  const { code, last, log } = await runBench(args, env);
+  return { code, line: lineOf(Result).parse(last), log };
 }
 
 describe("the transition bench", () => {
@@ -107,5 +129,23 @@ describe("the transition bench", () => {
     expect(code).toBe(1);
     expect(line).toMatchObject({ bench: "transitions", pass: false, results: [], targets: [] });
     expect(line.error).toContain("usage:");
+  });
+});
+
+describe("the takeover bench", () => {
+  test("kills nodes on both stores, reads nothing but the live actors there, and prints its phases", async () => {
+    const { code, last, log } = await runBench(["takeover", "--quick"]);
+    const line = lineOf(TakeoverResult).parse(last);
+
+    expect(line.error, log).toBeUndefined();
+    expect(line).toMatchObject({ bench: "takeover", pass: true, targets: [] });
+    expect(line.results.map(({ name }) => name)).toEqual(["live-100-sleepers-0", "live-100-sleepers-10000"]);
+    for (const { partitions, scanned, totalMs, detectMs, fromClaimMs } of line.results) {
+      expect(partitions).toBe(16);
+      expect(scanned).toBe(100); // the checkpoint hides 5,000 sleepers of these partitions
+      expect(Math.abs(totalMs - detectMs - fromClaimMs)).toBeLessThan(50);
+    }
+    expect(log).toMatch(/detect \d+ ms .*claim \d+ ms, read \d+ ms, restore \d+ ms, reissue -?\d+ ms/);
+    expect(code).toBe(0);
   });
 });

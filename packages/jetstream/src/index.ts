@@ -4,7 +4,7 @@ export { compareAndSet, type CompareAndSetOutcome, type CompareAndSetRequest } f
 export { connectNats, type ConnectOptions } from "./connection.ts";
 export { ensureStream } from "./ensure-stream.ts";
 export { filteredHistory, lastSeqOf, subjectHistory, type FilteredHistoryOptions } from "./filtered-history.ts";
-export { MESSAGE_ID_HEADER } from "./header-block.ts";
+export { headerBlock, MESSAGE_ID_HEADER } from "./header-block.ts";
 export {
   idempotencyStore,
   scopedMessageId,
