@@ -321,7 +321,7 @@ interface Scanned {
 
 async function scan(
   partition: string,
-  options: { readonly fromSeq?: number; readonly signal?: AbortSignal } = {},
+  options: { readonly fromSeq?: number; readonly signal?: AbortSignal; readonly stored?: () => void } = {},
 ): Promise<Scanned> {
   const bucket = subjects.actorsBucket(1);
   const visited: string[] = [];
@@ -332,6 +332,10 @@ async function scan(
     barrierSubject: `$KV.${bucket}.${partition}._claim`,
     barrierBytes: new Uint8Array(),
     headersOnly: true,
+    narrow: () => {
+      options.stored?.();
+      return { filter: `$KV.${bucket}.${partition}.>`, headersOnly: true };
+    },
     visit: (message) => visited.push(message.subject.slice(`$KV.${bucket}.`.length)),
     signal: options.signal ?? AbortSignal.timeout(10_000),
   });
@@ -380,6 +384,20 @@ describe("barrierScan", () => {
 
   test("rejects when its caller gives up", async () => {
     await expect(scan("d-1", { signal: AbortSignal.abort(new Error("drained")) })).rejects.toThrow("drained");
+  });
+
+  test("rejects, and rejects nothing else, when its caller gives up while the reader is being made", async () => {
+    const unhandled: unknown[] = [];
+    const notice = (reason: unknown): void => void unhandled.push(reason);
+    process.prependListener("unhandledRejection", notice);
+    try {
+      const caller = new AbortController();
+      const stored = (): void => void setImmediate(() => caller.abort(new Error("drained")));
+      await expect(scan("d-1", { signal: caller.signal, stored })).rejects.toThrow("drained");
+      expect(unhandled).toEqual([]);
+    } finally {
+      process.off("unhandledRejection", notice);
+    }
   });
 });
 

@@ -36,6 +36,8 @@ export async function barrierScan(link: Link, options: BarrierScanOptions): Prom
   const barrierSeq = await writeBarrier(link, options);
   const { filter, headersOnly } = options.narrow?.(barrierSeq) ?? options;
   const reached = Promise.withResolvers<void>();
+  // It may be settled before it is waited for, while the reader is being made, or after an earlier throw.
+  reached.promise.catch(() => undefined);
   const onAbort = (): void => reached.reject(options.signal.reason);
   options.signal.addEventListener("abort", onAbort, { once: true });
   let reader: OrderedReader | undefined;
@@ -59,7 +61,6 @@ export async function barrierScan(link: Link, options: BarrierScanOptions): Prom
     return barrierSeq;
   } finally {
     options.signal.removeEventListener("abort", onAbort);
-    reached.promise.catch(() => undefined); // settled after an earlier throw: nobody waits for it any more
     await reader?.stop();
   }
 }
