@@ -162,3 +162,57 @@ describe("the checkpoint of a partition", () => {
     expect(fleet.events("partition.fenced", first.name)[0]?.fields).toMatchObject({ partition, epoch: 1, seen: 2 });
   });
 });
+
+describe("the scan of a takeover", () => {
+  test("is one for all partitions of a shard that are taken together, and spares their actors a read each", async () => {
+    const fleet = new MemoryFleet();
+    const first = await fleet.alone("n1");
+    const ids = Array.from({ length: 12 }, (_, n) => `e${n}`);
+    for (const id of ids) await fleet.send(await fleet.born("errand", id), { type: "RUN", src: "free" });
+    await fleet.until("their jobs run", () => fleet.desk.of("free", "n1").length === ids.length);
+    first.kill();
+    const second = fleet.make("n2");
+    const scanned: string[][] = [];
+    const loaded: string[] = [];
+    const { records } = second.ports;
+    const { scan, load } = records;
+    records.scan = (request) => {
+      scanned.push(request.parts.map(({ partition }) => partition));
+      return scan.call(records, request);
+    };
+    records.load = (key) => {
+      loaded.push(key);
+      return load.call(records, key);
+    };
+    await fleet.happened("n2 has joined", second.node.start());
+    await fleet.until("they run again", () => fleet.desk.of("free", "n2").length === ids.length);
+    expect(scanned.map((parts) => parts.toSorted())).toEqual([
+      ["d-0", "d-2"],
+      ["d-1", "d-3"],
+    ]);
+    expect(loaded).toEqual([]);
+  });
+
+  test("its values serve one load only: whoever wrote since reads what is stored", async () => {
+    const fleet = new MemoryFleet({ settings: SWEPT });
+    const first = await fleet.alone("n1");
+    const key = await fleet.born("errand", "e");
+    await fleet.send(key, { type: "RUN", src: "free" });
+    await fleet.until("its job runs", () => fleet.desk.of("free", "n1").length === 1);
+    first.kill();
+    const second = await fleet.start("n2");
+    const restoring = second.holdAt("mid-rehydration", key);
+    await fleet.happened("its value was read, and it is about to be restored", restoring.reached);
+    const message = await fleet.send(key, { type: "GIVE_UP" });
+    await fleet.until("a message loads it and is applied", () => fleet.outcomes(message).length === 1);
+    restoring.release();
+    await fleet.serving(second);
+    const refused = fleet.broker.faults.nextCommit({ kind: "refuse", giveUp: true }, { node: "n2", about: key });
+    const next = await fleet.send(key, { type: "RUN", src: "free" });
+    await fleet.happened("its copy is dropped", refused.happened);
+    await fleet.until("the next one is applied all the same", () => fleet.outcomes(next).length === 1);
+    const outcomes = fleet.events("commit.not-stored", "n2").map(({ fields }) => fields["outcome"]);
+    expect(outcomes).toEqual(["unknown"]); // and not a stale one, made from what the scan had read
+    expect(fleet.record(key)?.rev).toBe(4);
+  });
+});
