@@ -1,7 +1,7 @@
 import { MAX_FOREIGN_LINKS, type ActorRecord, type PlainEvent } from "@holdfast/protocol";
 import { ActorAddress } from "./actor-address.ts";
 import type { CompiledMachine } from "./compile.ts";
-import { finishStep, type Macrostep } from "./finish-step.ts";
+import { finishStep, type Macrostep, type Origin } from "./finish-step.ts";
 import { childIdOf, judgeLink, markForeign, type Sender } from "./links.ts";
 import { isPlainObject } from "./plain-object.ts";
 import { digestOf, isRemembered, remember } from "./remembered-ids.ts";
@@ -47,8 +47,10 @@ export function passOver(
   if (admission.kind !== "admitted") return admission;
   const event: PlainEvent = { type: message.event.type }; // its content may be what is too large
   const value = { id: message.id, type: event.type, reason };
+  const common = commonPart(compiled, admission.marked, { ...message, event }, env);
   return finishStep({
-    ...commonPart(compiled, admission.marked, { ...message, event }, env),
+    ...common,
+    origin: { ...common.origin, passedOver: reason },
     previous: compiled.live.get(record.snapshot),
     decisions: [{ kind: "log", label: "holdfast.passedOver", value }],
     spawned: [],
@@ -58,10 +60,20 @@ export function passOver(
 function commonPart(
   compiled: CompiledMachine,
   record: ActorRecord,
-  { id, event, principal }: EventMessage,
+  message: EventMessage,
   env: StepEnv,
-): Pick<Macrostep, "compiled" | "env" | "record" | "cause" | "event" | "principal" | "from"> {
-  return { compiled, env, record, cause: { kind: "event", id }, event, principal, from: record.snapshot.value };
+): Pick<Macrostep, "compiled" | "env" | "record" | "cause" | "event" | "origin" | "from"> {
+  const { id, event } = message;
+  const cause = { kind: "event", id } as const;
+  return { compiled, env, record, cause, event, origin: originOf(message), from: record.snapshot.value };
+}
+
+/** What the journal has to say of a sender so that the message can be admitted again. */
+function originOf({ principal, external, from, fromHost }: EventMessage): Origin {
+  const by = principal === undefined ? {} : { principal };
+  if (external) return by;
+  if (from !== undefined) return { ...by, sender: from };
+  return fromHost === undefined ? by : { ...by, host: fromHost };
 }
 
 /** What is done with an admitted event: shown to the machine, or dealt with by the interpreter itself. */

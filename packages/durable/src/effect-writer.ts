@@ -9,6 +9,7 @@ import {
   type ActorRecord,
   type BlobFields,
   type Effect,
+  type EffectOf,
   type PlainEvent,
 } from "@holdfast/protocol";
 import { isPlainObject } from "./plain-object.ts";
@@ -122,9 +123,7 @@ export class EffectWriter {
   }
 
   /** Always the last one: it names all others. */
-  journal(
-    entry: Pick<Extract<Effect, { kind: "journal" }>, "event" | "cause" | "principal" | "from" | "to" | "status">,
-  ): void {
+  journal(entry: Omit<EffectOf<"journal">, "kind" | "id" | "rev" | "prevRev" | "effects" | "atMs">): void {
     const { record, rev, nowMs } = this.#options;
     const effects = this.effects.map(({ id }) => id);
     this.#put({ kind: "journal", rev, prevRev: record.rev, ...entry, effects, atMs: nowMs });

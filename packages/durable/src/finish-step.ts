@@ -3,12 +3,13 @@
 //   F2 carry-over         effects not acknowledged yet stay in front of the new ones, unchanged in id and order
 //   F3 untouched          the record handed in is not changed; parts that did not change are shared, never written to
 import {
+  formatStamp,
   isTerminal,
   type ActorRecord,
   type ChildEntry,
   type Effect,
+  type EffectOf,
   type PlainEvent,
-  type Principal,
   type RecordStatus,
   type StoredSnapshot,
 } from "@holdfast/protocol";
@@ -24,7 +25,9 @@ import type { Decision, Spawned } from "./step-scope.ts";
 import type { StepEnv, StepResult } from "./step-types.ts";
 import { timerChanges, TimerTable } from "./timers.ts";
 
-export type Cause = Extract<Effect, { kind: "journal" }>["cause"];
+type Journal = EffectOf<"journal">;
+/** Where the message of a macrostep came from, as far as the record before it cannot say it. */
+export type Origin = Pick<Journal, "principal" | "parent" | "sender" | "host" | "passedOver">;
 
 /** What one macrostep came to, before it is a record. */
 export interface Macrostep {
@@ -32,10 +35,10 @@ export interface Macrostep {
   readonly env: StepEnv;
   /** The record so far; what the message itself changed (marks, remembered ids, settled child, fired timer) is already in it. */
   readonly record: ActorRecord;
-  readonly cause: Cause;
+  readonly cause: Journal["cause"];
   /** What was applied. */
   readonly event: PlainEvent;
-  readonly principal?: Principal | undefined;
+  readonly origin?: Origin;
   /** Live form of the record's snapshot, if there is one. */
   readonly previous?: LiveSnapshot | undefined;
   /** Undefined when the machine was not asked. */
@@ -84,11 +87,12 @@ export function finishStep(macrostep: Macrostep): Extract<StepResult, { kind: "s
     from: macrostep.from,
     to: snapshot.value,
     status,
-    ...(macrostep.principal === undefined ? {} : { principal: macrostep.principal }),
+    ...macrostep.origin,
+    ...(env.writer === undefined ? {} : { writer: env.writer }),
   }); // F1
 
   links.forget(plan.removed.map(({ key }) => key));
-  const carried = carry(compiled, env.carriedOutbox ?? record.outbox, record.snapshot.context, snapshot.context);
+  const carried = carry(macrostep, env.carriedOutbox ?? record.outbox, snapshot.context);
   const stepped: ActorRecord = {
     ...record,
     machine: compiled.stamp,
@@ -184,19 +188,18 @@ function report(
 }
 
 /**
- * F2. An action runs with the context of its own transition. As long as that context is the committed one it is not stored twice;
- * when it is about to be replaced while the action still waits, it goes into the effect.
+ * F2. An action runs with the context of its own transition, a journal entry names the machine that decided it. As long as these are what
+ * the record has they are not stored twice; when they are about to be replaced while the effect still waits, they go into it.
  */
-function carry(
-  compiled: CompiledMachine,
-  carried: readonly Effect[],
-  committed: unknown,
-  next: unknown,
-): readonly Effect[] {
-  if (committed === next) return carried;
+function carry({ compiled, record }: Macrostep, carried: readonly Effect[], next: unknown): readonly Effect[] {
+  const { context } = record.snapshot;
+  const machine = formatStamp(record.machine);
+  const isSameMachine = machine === formatStamp(compiled.stamp);
+  if (context === next && isSameMachine) return carried;
   return carried.map((effect) => {
-    if (effect.kind !== "action" || "context" in effect) return effect;
-    const kept: Effect = { ...effect, context: committed };
+    if (effect.kind === "journal") return isSameMachine || "machine" in effect ? effect : { ...effect, machine };
+    if (effect.kind !== "action" || "context" in effect || context === next) return effect;
+    const kept: Effect = { ...effect, context };
     const memory = compiled.actionMemory.get(effect);
     if (memory !== undefined) compiled.actionMemory.set(kept, memory);
     return kept;

@@ -2,8 +2,13 @@ export { ActorAddress, actorRefExtension, type ValueExtension } from "./actor-ad
 export { passOver } from "./apply-event.ts";
 export { type ChildActor, type ChildSource } from "./child-sources.ts";
 export { compile, type CompiledMachine, type CompileOptions } from "./compile.ts";
+export { journalEntryOf } from "./journal-entry-of.ts";
 export { lint, type LintFinding, type LintRule } from "./lint.ts";
 export { reconcile } from "./reconcile.ts";
+export { compareWithStored, journaledStateJson, NOT_COMPARED } from "./replay/compare-with-stored.ts";
+export { differences, type Difference } from "./replay/differences.ts";
+export { orderJournal, unsentEntries, type OrderedJournal } from "./replay/order-journal.ts";
+export { replay, type Replay, type ReplayedStep, type ReplayEnd, type ReplayOptions } from "./replay/replay.ts";
 export { doneActorEvent, errorActorEvent } from "./reserved-events.ts";
 export { resolveAction, type Deliver } from "./resolve-action.ts";
 export { type KeepOutside } from "./kept-outside.ts";

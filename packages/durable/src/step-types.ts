@@ -67,6 +67,8 @@ export interface StepEnv {
   /** Broker time, Unix ms. */
   readonly nowMs: number;
   readonly scheme: PartitionScheme;
+  /** Who will commit what comes of it, for the journal. */
+  readonly writer?: { readonly incarnation: string; readonly epoch: number };
   /** Outbox entries not acknowledged yet, oldest first. Default: all of `record.outbox`. */
   readonly carriedOutbox?: readonly Effect[];
   /** Defaults: the limits of protocol. */

@@ -64,7 +64,10 @@ function start(compiled: CompiledMachine, message: StartMessage, env: StepEnv): 
     ...runInitial(compiled, record, message.input, env),
     cause: { kind: "start", id: message.id },
     event: { type: "xstate.init", ...(message.input === undefined ? {} : { input: message.input }) },
-    principal: message.principal,
+    origin: {
+      principal: message.principal,
+      ...(message.parent === undefined ? {} : { parent: message.parent }),
+    },
     from: undefined,
   });
 }

@@ -1,9 +1,6 @@
 import { z } from "zod";
+import { Incarnation } from "./incarnation.ts";
 import { ActorType, NodeName, Partition, Pool } from "./ids.ts";
-
-/** Node identity: name plus boot nonce. Another incarnation of the same name is a stranger. */
-export const Incarnation = z.string().regex(/^[A-Za-z0-9_-]{1,32}:[a-z0-9]{8,32}$/, "<node>:<nonce>");
-export type Incarnation = z.infer<typeof Incarnation>;
 
 /** What a node says about itself once per heartbeat; key `node.<name>`. JSON. */
 export const Heartbeat = z.object({

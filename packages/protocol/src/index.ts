@@ -20,7 +20,8 @@ export {
   type ErrorCode,
   type PlainFault,
 } from "./errors.ts";
-export { Incarnation, Heartbeat, Lease, Want, RecoveryReport } from "./fleet.ts";
+export { Incarnation, nodeOf } from "./incarnation.ts";
+export { Heartbeat, Lease, Want, RecoveryReport } from "./fleet.ts";
 export { fnv1a32, fnv1a32Bytes, hash128, sha256Hex } from "./hash.ts";
 export { Namespace, ExternalId, ActorId, ActorType, Partition, Pool, Genesis, ActorKey, NodeName } from "./ids.ts";
 export { JournalEntry, JournalBatch } from "./journal-entry.ts";
@@ -52,6 +53,7 @@ export {
   ParentLink,
   Effect,
   MachineStamp,
+  formatStamp,
   ActorRecord,
   RecordHeader,
   type EffectOf,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { BlobFields } from "./blob-ref.ts";
 import { ActorId, ActorKey, ActorType, Genesis } from "./ids.ts";
+import { Incarnation } from "./incarnation.ts";
 import { Principal } from "./principal.ts";
 
 /**
@@ -77,6 +78,41 @@ export const ParentLink = z.object({
 });
 export type ParentLink = z.infer<typeof ParentLink>;
 
+/**
+ * What one macrostep was: everything that a replay needs and that the record before it does not say. The same in an outbox and in a journal.
+ * The fields from `parent` to `writer` are absent in what builds wrote that could not replay.
+ */
+export const MACROSTEP = {
+  rev: z.number(),
+  prevRev: z.number(),
+  /** What was applied, as it was applied. */
+  event: PlainEvent,
+  /** Fields of the event that are kept outside. */
+  blobs: BlobFields.optional(),
+  cause: z.object({
+    kind: z.enum(["start", "event", "settled", "timer", "stop", "reconcile"]),
+    id: z.string(),
+  }),
+  principal: Principal.optional(),
+  from: z.unknown(),
+  to: z.unknown(),
+  status: RecordStatus,
+  effects: z.array(z.string()),
+  atMs: z.number(),
+  /** Of a start: who waits for the outcome. */
+  parent: ParentLink.optional(),
+  /** Of a counted message: the actor it came from, and its counter. */
+  sender: z.object({ key: ActorKey, genesis: Genesis, n: z.number() }).optional(),
+  /** Of a message of a volatile host: its child key. */
+  host: z.string().optional(),
+  /** Why the machine was not shown the event. */
+  passedOver: z.string().optional(),
+  /** Machine that decided it, `<id>@<version>#<12 digits of its hash>`. In an outbox only when the record has another one by now. */
+  machine: z.string().optional(),
+  /** Who committed it, under which epoch of the partition's lease. */
+  writer: z.object({ incarnation: Incarnation, epoch: z.number() }).optional(),
+} as const;
+
 const effectId = z.string().regex(/^[0-9]+#[0-9]+$/);
 /** Fields kept outside: of a start or an action its own, of everything else those of its event. */
 const blobs = BlobFields.optional();
@@ -135,25 +171,7 @@ export const Effect = z.discriminatedUnion("kind", [
     label: z.string().optional(),
     value: z.unknown(),
   }),
-  z.object({
-    kind: z.literal("journal"),
-    id: effectId,
-    blobs,
-    rev: z.number(),
-    prevRev: z.number(),
-    /** What was applied, as it was applied. */
-    event: PlainEvent,
-    cause: z.object({
-      kind: z.enum(["start", "event", "settled", "timer", "stop", "reconcile"]),
-      id: z.string(),
-    }),
-    principal: Principal.optional(),
-    from: z.unknown(),
-    to: z.unknown(),
-    status: RecordStatus,
-    effects: z.array(z.string()),
-    atMs: z.number(),
-  }),
+  z.object({ kind: z.literal("journal"), id: effectId, ...MACROSTEP }),
 ]);
 export type Effect = z.infer<typeof Effect>;
 export type EffectOf<K extends Effect["kind"]> = Extract<Effect, { kind: K }>;
@@ -161,6 +179,9 @@ export type EffectOf<K extends Effect["kind"]> = Extract<Effect, { kind: K }>;
 /** Identity of the machine that wrote a record. */
 export const MachineStamp = z.object({ id: z.string(), version: z.string(), hash: z.string() });
 export type MachineStamp = z.infer<typeof MachineStamp>;
+
+/** How journal entries name a machine: short, and another one for another structure. */
+export const formatStamp = ({ id, version, hash }: MachineStamp): string => `${id}@${version}#${hash.slice(0, 12)}`;
 
 /** Everything that one compare-and-set stores. */
 export const ActorRecord = z.object({

@@ -1,4 +1,4 @@
-import { resolveAction } from "@holdfast/durable";
+import { journalEntryOf, resolveAction } from "@holdfast/durable";
 import {
   toPlainFault,
   withBlobFields,
@@ -10,7 +10,7 @@ import {
 import { ActionSends } from "./action-sends.ts";
 import { blobsOfJournal } from "./blobs/named-blobs.ts";
 import type { NodeServices, ServedType } from "./cell-host.ts";
-import { effectId, isMessage, toJournalEntry, toMessage } from "./effect-envelopes.ts";
+import { effectId, isMessage, toMessage } from "./effect-envelopes.ts";
 import type { SendEffects } from "./outbox-dispatcher.ts";
 
 /** How the outbox of one actor leaves this node. `record` gives the record as last committed. */
@@ -44,7 +44,7 @@ export function createSender(
 function appendJournal(services: NodeServices, sender: ActorRecord, effects: readonly Effect[]) {
   const entries = effects
     .filter((effect) => effect.kind === "journal")
-    .map((effect) => toJournalEntry(sender, effect, services.node));
+    .map((effect) => journalEntryOf(sender, effect, services.node));
   const [first, last] = [entries[0], entries.at(-1)];
   const id = `${sender.key}^${sender.genesis}@j${first?.rev ?? 0}-${last?.rev ?? 0}`;
   return services.journal.append(sender.key, services.codec.encodeJournalBatch(entries), id, blobsOfJournal(entries));

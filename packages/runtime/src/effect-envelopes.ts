@@ -1,12 +1,5 @@
 import type { Codec } from "@holdfast/codec";
-import {
-  fnv1a32Bytes,
-  type ActorRecord,
-  type Effect,
-  type EffectOf,
-  type Envelope,
-  type JournalEntry,
-} from "@holdfast/protocol";
+import { fnv1a32Bytes, type ActorRecord, type Effect, type EffectOf, type Envelope } from "@holdfast/protocol";
 import { blobsOfEnvelope } from "./blobs/named-blobs.ts";
 
 type MessageEffect = EffectOf<"start"> | EffectOf<"send"> | EffectOf<"settled"> | EffectOf<"stop">;
@@ -82,26 +75,4 @@ function envelopeOf(sender: Sender, effect: MessageEffect, id: string): Envelope
     case "stop":
       return { v: 1, kind: "stop", id, from: { key: sender.key, genesis: sender.genesis, childId: "", sync: false } };
   }
-}
-
-/** One line of the journal. */
-export function toJournalEntry(sender: ActorRecord, effect: EffectOf<"journal">, node: string): JournalEntry {
-  return {
-    v: 1,
-    key: sender.key,
-    genesis: sender.genesis,
-    rev: effect.rev,
-    prevRev: effect.prevRev,
-    event: effect.event,
-    ...(effect.blobs !== undefined && { blobs: effect.blobs }),
-    cause: effect.cause,
-    ...(effect.principal !== undefined && { principal: effect.principal }),
-    from: effect.from,
-    to: effect.to,
-    status: effect.status,
-    effects: effect.effects,
-    atMs: effect.atMs,
-    machine: `${sender.machine.id}@${sender.machine.version}#${sender.machine.hash.slice(0, 12)}`,
-    node,
-  };
 }

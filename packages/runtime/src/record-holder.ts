@@ -67,9 +67,10 @@ export class RecordHolder {
 
   /** For one step, which is committed or forgotten before the next one. */
   env(carriedOutbox: readonly Effect[]): StepEnv {
-    const { time, scheme, payloads } = this.#services;
+    const { time, scheme, payloads, incarnation } = this.#services;
     this.#chosen = payloads.choose();
-    return { nowMs: time.nowMs(), scheme, carriedOutbox, outside: this.#chosen.outside };
+    const writer = { incarnation, epoch: this.#host.epoch };
+    return { nowMs: time.nowMs(), scheme, writer, carriedOutbox, outside: this.#chosen.outside };
   }
 
   /** F26: too much of what was decided has not left yet, by number or because the next step `isFull` with it. */

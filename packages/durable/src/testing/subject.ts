@@ -1,9 +1,18 @@
-import type { ActorRecord, ChildEntry, Effect, ParentLink, PlainEvent, Principal } from "@holdfast/protocol";
+import type {
+  ActorRecord,
+  ChildEntry,
+  Effect,
+  JournalEntry,
+  ParentLink,
+  PlainEvent,
+  Principal,
+} from "@holdfast/protocol";
 import type { AnyActorLogic } from "xstate";
 import {
   compile,
   doneActorEvent,
   errorActorEvent,
+  journalEntryOf,
   step,
   type ChildActor,
   type CompiledMachine,
@@ -37,6 +46,8 @@ export class Subject {
   nowMs = 1000;
   /** What the last step did besides the record. */
   local: readonly LocalEffect[] = [];
+  /** Its journal. */
+  readonly entries: JournalEntry[] = [];
   #record: ActorRecord | undefined;
   #messages = 0;
   readonly #options: SubjectOptions;
@@ -99,6 +110,8 @@ export class Subject {
   commit(result: Extract<StepResult, { kind: "stepped" }>): void {
     this.#record = deepFreeze(this.#options.cold === true ? roundTrip(result.record) : result.record);
     this.local = result.local;
+    const last = result.record.outbox.at(-1);
+    if (last?.kind === "journal") this.entries.push(journalEntryOf(result.record, last, "test"));
   }
 
   /** From outside. */

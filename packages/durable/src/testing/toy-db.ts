@@ -1,4 +1,4 @@
-import type { ActorRecord, PlainEvent } from "@holdfast/protocol";
+import type { ActorRecord, JournalEntry, PlainEvent } from "@holdfast/protocol";
 import type { StepMessage } from "../index.ts";
 import { fromText } from "./round-trip.ts";
 
@@ -21,6 +21,8 @@ export interface ToyDb {
   readonly journal: string[];
   readonly emitted: PlainEvent[];
   readonly revisions: string[];
+  /** Journal entries as they were sent, repeated ones included. */
+  readonly entries: JournalEntry[];
   readonly drops: { readonly to: string; readonly kind: string; readonly reason: string }[];
 }
 
@@ -34,6 +36,7 @@ export const emptyDb = (): ToyDb => ({
   journal: [],
   emitted: [],
   revisions: [],
+  entries: [],
   drops: [],
 });
 

@@ -15,6 +15,7 @@ import type { AnyActorLogic } from "xstate";
 import {
   doneActorEvent,
   errorActorEvent,
+  journalEntryOf,
   localEffectsOf,
   resolveAction,
   startVolatileHost,
@@ -46,9 +47,10 @@ export interface ToyHostOptions {
   readonly swaps?: boolean;
 }
 
-const SCHEME = { pools: { d: 4 }, shards: 2 };
+export const TOY_SCHEME = { pools: { d: 4 }, shards: 2 };
+const TOY_WRITER = { incarnation: "toy:00000001", epoch: 1 };
 export const TOY_PRINCIPAL: Principal = { kind: "person", id: "tester", roles: [] };
-export const rootKey = (type: string): string => actorKey(SCHEME, "d", type, "root");
+export const rootKey = (type: string): string => actorKey(TOY_SCHEME, "d", type, "root");
 
 interface Task {
   readonly owner: string;
@@ -113,7 +115,8 @@ export class ToyHost {
     const record = this.db.records[to];
     const result = step(compiled, record, message, {
       nowMs: this.db.nowMs,
-      scheme: SCHEME,
+      scheme: TOY_SCHEME,
+      writer: TOY_WRITER,
       ...(record === undefined ? {} : { carriedOutbox: this.#unacked.get(to) ?? [] }),
     });
     if (result.kind === "dropped") {
@@ -239,6 +242,7 @@ export class ToyHost {
         if (this.#once(id)) resolveAction(this.#typeOf(key), record, effect)();
         return;
       case "journal":
+        this.db.entries.push(journalEntryOf(record, effect, "toy"));
         if (this.#once(id)) this.db.revisions.push(`${key}@${effect.rev}`);
         return;
       case "log":

@@ -1,0 +1,66 @@
+import type { ActorRecord, ChildEntry, Effect } from "@holdfast/protocol";
+import { differences, type Difference } from "./differences.ts";
+import { plainView } from "./plain-view.ts";
+import type { ReplayedStep } from "./replay.ts";
+
+/** What a stored record has that no journal knows, and that is therefore never compared. */
+export const NOT_COMPARED: readonly string[] = [
+  "considered: how far its inbox was read",
+  "the header: token, epoch and writer of the last write, list fields",
+  "children.*.attempt and .runner: marks of attempts, stored without a macrostep",
+  "which effects still wait; those that do are compared one by one",
+  "stack and facts of errors",
+];
+
+/**
+ * Everything of a record that follows from its journal, as JSON: status, state, context, output, error, history, children, timers, counters
+ * and marks of links, remembered message ids, systemIds, parent, principal, machine, and what a terminal record answers with.
+ */
+export function journaledState(record: ActorRecord): Readonly<Record<string, unknown>> {
+  const { outbox: _outbox, considered: _considered, snapshot, ...rest } = record;
+  const children = Object.fromEntries(
+    Object.entries(snapshot.children).map(([id, entry]) => [id, withoutAttempt(entry)]),
+  );
+  return { ...rest, snapshot: { ...snapshot, children } };
+}
+
+function withoutAttempt({ attempt: _attempt, runner: _runner, ...entry }: ChildEntry): Omit<ChildEntry, "attempt"> {
+  return entry;
+}
+
+/** `journaledState` as JSON, for a file that a later replay is compared with. */
+export const journaledStateJson = (record: ActorRecord): unknown => plainView(journaledState(record));
+
+/**
+ * Where a stored record differs from what its journal leads to. `before` is what is stored, `after` what the replay found.
+ * @param steps  of a complete replay up to the revision of `stored`, entries that it still has to send included
+ */
+export function compareWithStored(steps: readonly ReplayedStep[], stored: ActorRecord): readonly Difference[] {
+  const end = steps.at(-1)?.record;
+  if (end === undefined) return [{ path: "rev", before: stored.rev }];
+  return [
+    ...differences(journaledState(stored), journaledState(end)),
+    ...stored.outbox.flatMap((effect) => differencesOfEffect(effect, steps)),
+  ];
+}
+
+function differencesOfEffect(effect: Effect, steps: readonly ReplayedStep[]): readonly Difference[] {
+  const rev = Number(effect.id.slice(0, effect.id.indexOf("#")));
+  const decided = steps[rev - 1]?.record.outbox.find(({ id }) => id === effect.id);
+  const path = `outbox[${JSON.stringify(effect.id)}]`;
+  if (decided === undefined) return [{ path, before: plainView(effect) }];
+  return differences(asDecided(effect), asDecided(decided), path);
+}
+
+/** Without what is added to an effect while it waits, and who committed it. */
+function asDecided(effect: Effect): object {
+  if (effect.kind === "journal") {
+    const { machine: _machine, writer: _writer, ...decided } = effect;
+    return decided;
+  }
+  if (effect.kind === "action") {
+    const { context: _context, ...decided } = effect;
+    return decided;
+  }
+  return effect;
+}
