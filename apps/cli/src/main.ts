@@ -3,6 +3,7 @@ import { Command } from "commander";
 import { conversationCommands } from "./commands/conversation.ts";
 import { demoCommand } from "./commands/demo.ts";
 import { operatorCommands } from "./commands/operator.ts";
+import { replayCommand } from "./commands/replay.ts";
 import { taskCommands, waitCommands } from "./commands/task-and-wait.ts";
 
 const program = new Command("holdfast")
@@ -17,4 +18,5 @@ conversationCommands(program, context);
 taskCommands(program, context);
 waitCommands(program, context);
 operatorCommands(program, context);
+replayCommand(program, context);
 await program.parseAsync();

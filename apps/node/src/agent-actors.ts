@@ -54,29 +54,38 @@ export function agentActors(options: AgentActorsOptions, context: NodeContext): 
   });
   const implementation = (src: string): JobDefinition["run"] =>
     src === "model.generate" ? jobs.generate : jobs.runTool;
-  return MACHINES.map(({ type, machine, input, outsideEvent, childActors, jobs: policies, closePolicies }) =>
-    defineActor({
-      type,
-      machine,
-      input,
-      outsideEvent,
-      childActors: Object.fromEntries(
-        Object.entries(childActors).map(([src, childType]) => [
-          src,
-          { type: childType, closePolicy: closePolicies[src] ?? "cancel" },
-        ]),
-      ),
-      jobs: Object.fromEntries(
-        Object.entries(policies).map(([src, crashPolicy]) => {
-          const run = implementation(src);
-          return [src, run === undefined ? { crashPolicy } : { crashPolicy, run }];
-        }),
-      ),
-      noEffect: (event, machineContext, value) => noEffectOf(type, machineContext, value, event),
-      listFields: (machineContext, value) => listFieldsOf(type, machineContext, value),
-      publicEvent: (emitted, ids) => publicEventOf(type, emitted, ids),
-    }),
-  );
+  return MACHINES.map((entry) => agentDefinition(entry, implementation));
+}
+
+/** The same actor types without their jobs: for whoever runs their transitions and nothing else. */
+export const agentDefinitions = (): readonly ActorDefinition[] =>
+  MACHINES.map((entry) => agentDefinition(entry, () => undefined));
+
+function agentDefinition(
+  { type, machine, input, outsideEvent, childActors, jobs, closePolicies }: (typeof MACHINES)[number],
+  implementation: (src: string) => JobDefinition["run"],
+): ActorDefinition {
+  return defineActor({
+    type,
+    machine,
+    input,
+    outsideEvent,
+    childActors: Object.fromEntries(
+      Object.entries(childActors).map(([src, childType]) => [
+        src,
+        { type: childType, closePolicy: closePolicies[src] ?? "cancel" },
+      ]),
+    ),
+    jobs: Object.fromEntries(
+      Object.entries(jobs).map(([src, crashPolicy]) => {
+        const run = implementation(src);
+        return [src, run === undefined ? { crashPolicy } : { crashPolicy, run }];
+      }),
+    ),
+    noEffect: (event, machineContext, value) => noEffectOf(type, machineContext, value, event),
+    listFields: (machineContext, value) => listFieldsOf(type, machineContext, value),
+    publicEvent: (emitted, ids) => publicEventOf(type, emitted, ids),
+  });
 }
 
 /** The journal holds everything up to the revision that decided the job: it is stored before the job starts. */

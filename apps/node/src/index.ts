@@ -1,1 +1,1 @@
-export { agentActors, MAX_DOCUMENT_BYTES, type AgentActorsOptions } from "./agent-actors.ts";
+export { agentActors, agentDefinitions, MAX_DOCUMENT_BYTES, type AgentActorsOptions } from "./agent-actors.ts";

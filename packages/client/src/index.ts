@@ -1,3 +1,9 @@
 export { HoldfastClient, type HoldfastClientOptions } from "./holdfast-client.ts";
 export { type SendOptions, type SendResult } from "./message-sender.ts";
-export { NamespaceReader, StuckList, type FleetState, type StoredActor } from "./namespace-reader.ts";
+export {
+  NamespaceReader,
+  StuckList,
+  type FleetState,
+  type StoredActor,
+  type StoredJournalMessage,
+} from "./namespace-reader.ts";

@@ -10,6 +10,7 @@ import {
   type ActorRecord,
   type JournalEntry,
   type Manifest,
+  type PlainEvent,
   type RecordHeader,
   type Subjects,
 } from "@holdfast/protocol";
@@ -36,6 +37,13 @@ export interface StoredActor {
   readonly record: ActorRecord;
 }
 
+/** One message of a journal stream. */
+export interface StoredJournalMessage {
+  /** Its sequence in the journal stream of the actor's shard. */
+  readonly seq: number;
+  readonly entries: readonly JournalEntry[];
+}
+
 export interface NamespaceReaderOptions {
   readonly link: Link;
   readonly codec: Codec;
@@ -59,12 +67,18 @@ export class NamespaceReader {
    * @throws RuntimeFault HF-2002, HF-2003 when its record cannot be read here, HF-3007 when its output cannot
    */
   async actor(key: string): Promise<StoredActor | undefined> {
-    const stored = await this.#load(key);
+    const stored = await this.actorAsStored(key);
     if (stored === undefined) return undefined;
-    const { header, record } = this.#options.codec.decodeRecord(stored);
+    const { header, record } = stored;
     const { blobs, ...snapshot } = record.snapshot;
-    if (blobs === undefined) return { header, record };
+    if (blobs === undefined) return stored;
     return { header, record: { ...record, snapshot: await this.#payloads.whole(snapshot, blobs) } };
+  }
+
+  /** A record as it is stored: what is kept outside of it stays a reference. @throws RuntimeFault HF-2002, HF-2003 */
+  async actorAsStored(key: string): Promise<StoredActor | undefined> {
+    const stored = await this.#load(key);
+    return stored === undefined ? undefined : this.#options.codec.decodeRecord(stored);
   }
 
   /** Clear header of one actor, without decoding its payload. @returns undefined when there is no such actor */
@@ -105,6 +119,28 @@ export class NamespaceReader {
    * @throws RuntimeFault HF-3007 when a part of an event is missing or damaged: a transcript with a hole must not pass for a whole one
    */
   async journal(key: string, signal: AbortSignal = AbortSignal.timeout(30_000)): Promise<readonly JournalEntry[]> {
+    let entries: JournalEntry[] = [];
+    for (const entry of (await this.journalAsStored(key, signal)).flatMap((message) => message.entries)) {
+      const last = entries.at(-1);
+      if (last !== undefined && last.genesis !== entry.genesis) entries = [];
+      else if (last !== undefined && entry.rev <= last.rev) continue;
+      entries.push(entry);
+    }
+    const whole: JournalEntry[] = [];
+    for (const { blobs, ...entry } of entries) {
+      whole.push({ ...entry, event: await this.#payloads.whole(entry.event, blobs) });
+    }
+    return whole;
+  }
+
+  /**
+   * Every stored journal message of an actor, in stored order: with repeated entries, and those of former incarnations. What is kept outside
+   * of them stays a reference.
+   */
+  async journalAsStored(
+    key: string,
+    signal: AbortSignal = AbortSignal.timeout(30_000),
+  ): Promise<readonly StoredJournalMessage[]> {
     const { link, codec, subjects, manifest } = this.#options;
     const shard = shardOf(manifest, parseActorKey(key).partition);
     const messages = await subjectHistory(link, {
@@ -112,20 +148,12 @@ export class NamespaceReader {
       subject: subjects.journal(key),
       signal,
     });
-    let entries: JournalEntry[] = [];
-    for (const message of messages) {
-      for (const entry of codec.decodeJournalBatch(message.bytes)) {
-        const last = entries.at(-1);
-        if (last !== undefined && last.genesis !== entry.genesis) entries = [];
-        else if (last !== undefined && entry.rev <= last.rev) continue;
-        entries.push(entry);
-      }
-    }
-    const whole: JournalEntry[] = [];
-    for (const { blobs, ...entry } of entries) {
-      whole.push({ ...entry, event: await this.#payloads.whole(entry.event, blobs) });
-    }
-    return whole;
+    return messages.map(({ seq, bytes }) => ({ seq, entries: codec.decodeJournalBatch(bytes) }));
+  }
+
+  /** The event of an entry with what of it is kept outside. @throws RuntimeFault HF-3007 when that is missing or damaged */
+  eventOf({ event, blobs }: Pick<JournalEntry, "event" | "blobs">): Promise<PlainEvent> {
+    return this.#payloads.whole(event, blobs);
   }
 
   async #load(key: string): Promise<Uint8Array | undefined> {

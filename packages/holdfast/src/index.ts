@@ -17,3 +17,22 @@ export {
   type PublicEvent,
   type RuntimeSettings,
 } from "@holdfast/runtime";
+export { replayJudge, type ReplayVerdict, type StoredBytes } from "./replay-bytes.ts";
+export {
+  compileActors,
+  readForReplay,
+  replayStored,
+  type JournalLine,
+  type StoredActorJournal,
+  type StoredReplay,
+  type StoredReplayOptions,
+  type StoredStep,
+} from "./replay-stored.ts";
+export {
+  differences,
+  journaledStateJson,
+  NOT_COMPARED,
+  type CompiledMachine,
+  type Difference,
+  type ReplayEnd,
+} from "@holdfast/durable";

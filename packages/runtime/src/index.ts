@@ -7,6 +7,8 @@ export {
   type NoEffect,
   type PublicEvent,
 } from "./actor-definition.ts";
+export { chooseBlobs } from "./blobs/choose-blobs.ts";
 export { RuntimeNode } from "./runtime-node.ts";
 export { type RuntimeNodeOptions } from "./runtime-node-options.ts";
+export { compileTypes } from "./served-types.ts";
 export { DEFAULT_SETTINGS, resolveSettings, type RuntimeSettings } from "./settings.ts";

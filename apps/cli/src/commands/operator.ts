@@ -3,17 +3,7 @@ import type { Command } from "commander";
 import { table } from "../output.ts";
 import { withClient, type CommandContext, type GlobalOptions } from "./command-context.ts";
 import { localStack } from "./connect.ts";
-
-/** Reads `<type>/<id>`, or a whole key. */
-function targetOf(text: string, key: (type: string, id: string) => string): string {
-  const [type, id, ...rest] = text.split("/");
-  if (type !== undefined && id !== undefined && rest.length === 0) return key(type, id);
-  if (text.split(".").length === 3) return text;
-  throw new RuntimeFault(
-    "HF-1002",
-    `"${text}": expected <type>/<id>, for example conversation/c1, or a key as "holdfast fleet" prints it.`,
-  );
-}
+import { targetOf } from "./target.ts";
 
 /** `holdfast actor|fleet|stuck|doctor` */
 export function operatorCommands(program: Command, context: CommandContext): void {

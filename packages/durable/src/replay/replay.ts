@@ -12,9 +12,11 @@ import {
   type EffectOf,
   type JournalEntry,
   type PartitionScheme,
+  type PlainEvent,
 } from "@holdfast/protocol";
 import { passOver } from "../apply-event.ts";
 import type { CompiledMachine } from "../compile.ts";
+import type { KeepOutside } from "../kept-outside.ts";
 import { reconcile } from "../reconcile.ts";
 import { step } from "../step.ts";
 import type { DropReason, StepEnv, StepResult } from "../step-types.ts";
@@ -27,6 +29,10 @@ export interface ReplayOptions {
   readonly machines: readonly CompiledMachine[];
   /** Layout of the namespace: the keys of children depend on it. */
   readonly scheme: PartitionScheme;
+  /** What nodes keep outside of a record, when they do. */
+  readonly outside?: KeepOutside;
+  /** The event of an entry with what of it is kept outside. Default: all of it is in the entry. */
+  readonly eventOf?: (entry: JournalEntry) => PlainEvent;
 }
 
 export interface ReplayedStep {
@@ -95,7 +101,8 @@ export function replay(stored: readonly JournalEntry[], options: ReplayOptions):
 
 type Taken = { readonly record: ActorRecord } | Exclude<ReplayEnd, { readonly kind: "complete" }>;
 
-function take(entry: JournalEntry, before: ActorRecord | undefined, { machines, scheme }: ReplayOptions): Taken {
+function take(entry: JournalEntry, before: ActorRecord | undefined, options: ReplayOptions): Taken {
+  const { machines, scheme, outside, eventOf } = options;
   const { rev } = entry;
   const { type } = parseActorKey(entry.key);
   const known = machines.filter((machine) => machine.type === type);
@@ -104,7 +111,8 @@ function take(entry: JournalEntry, before: ActorRecord | undefined, { machines, 
     const stamps = known.map(({ stamp }) => formatStamp(stamp));
     return { kind: "unknown-machine", rev, wanted: entry.machine, known: stamps };
   }
-  const result = apply(compiled, entry, before, { nowMs: entry.atMs, scheme, carriedOutbox: [] }); // R2
+  const whole = eventOf === undefined ? entry : { ...entry, event: eventOf(entry) };
+  const result = apply(compiled, whole, before, { nowMs: entry.atMs, scheme, carriedOutbox: [], outside }); // R2
   switch (result.kind) {
     case "unknown":
       return { kind: "unreplayable", rev, why: result.why };
@@ -153,8 +161,23 @@ function compared(entry: JournalEntry, record: ActorRecord): Taken {
 
 /** What a macrostep decided: neither how its entry is addressed, nor who committed it. */
 function macrostepOf(macrostep: JournalEntry | EffectOf<"journal">): object {
-  const { rev, prevRev, event, cause, principal, from, to, status, effects, atMs, parent, sender, host, passedOver } =
-    macrostep;
-  const parts = { rev, prevRev, event, cause, principal, from, to, status, effects, atMs };
-  return { ...parts, parent, sender, host, passedOver };
+  const { rev, prevRev, event, blobs, cause, principal, from, to, status, effects, atMs } = macrostep;
+  const { parent, sender, host, passedOver } = macrostep;
+  return {
+    rev,
+    prevRev,
+    event,
+    blobs,
+    cause,
+    principal,
+    from,
+    to,
+    status,
+    effects,
+    atMs,
+    parent,
+    sender,
+    host,
+    passedOver,
+  };
 }
