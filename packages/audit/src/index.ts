@@ -8,10 +8,12 @@ export {
   type CheckedMessage,
   type CheckEvidence,
 } from "./check/check-evidence.ts";
+export { collectEvidence, type CollectOptions } from "./check/collect-evidence.ts";
 export { CheckedEntry, type JournalMessage } from "./check/journal-message.ts";
 export { type StuckOptions } from "./check/nothing-stuck.ts";
 export { type Replay, type ReplayAnswer, type ReplayRequest } from "./check/replays-to-stored.ts";
 export { Claim, Finding, Verdict } from "./check/verdict.ts";
 export { countDelegations, DelegationFigures, type CountOptions } from "./count-delegations.ts";
 export { AuditedActor, AuditedStep, orderSteps, type Evidence } from "./evidence.ts";
-export { readEvidence, type ReadEvidenceOptions } from "./read-evidence.ts";
+export { readEvidence } from "./read-evidence.ts";
+export { type ReadEvidenceOptions } from "./stored-streams.ts";

@@ -1,3 +1,4 @@
+import { crc32 } from "node:zlib";
 import { decode } from "@msgpack/msgpack";
 
 /** Plain data of a stored value: tagged values become something readable, none of them matters for counting. */
@@ -18,12 +19,16 @@ function readTag([tag, ...rest]: readonly unknown[]): unknown {
   return tag === "undefined" ? undefined : { tag, value: rest.map(untag) };
 }
 
-/** Payload of a record frame: "HF", format 1, flags 0, three lengths and a checksum, header, payload. @throws Error when it is none */
-export function readFramePayload(bytes: Uint8Array): unknown {
+/** Header and payload of a record frame: "HF", format 1, flags 0, three lengths and a checksum, header, payload. @throws Error when it is none */
+export function readFrame(bytes: Uint8Array): { readonly header: unknown; readonly payload: unknown } {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (bytes.length < 16 || view.getUint16(0) !== 0x4846 || bytes[2] !== 1 || bytes[3] !== 0)
     throw new Error("not a record frame of format 1");
   const payloadAt = 16 + view.getUint32(4);
   if (payloadAt + view.getUint32(8) !== bytes.length) throw new Error("a record frame of another length");
-  return readPlain(bytes.subarray(payloadAt));
+  if (crc32(bytes.subarray(16)) !== view.getUint32(12)) throw new Error("a record frame with another checksum");
+  return { header: readPlain(bytes.subarray(16, payloadAt)), payload: readPlain(bytes.subarray(payloadAt)) };
 }
+
+/** Payload of a record frame. @throws Error when it is none */
+export const readFramePayload = (bytes: Uint8Array): unknown => readFrame(bytes).payload;

@@ -89,6 +89,8 @@ export interface CheckEvidence {
   readonly accepted: readonly AcceptedCommand[];
   /** Lines of the ledger's own log, without line feeds; undefined when no ledger took part. */
   readonly ledger: readonly string[] | undefined;
+  /** SHA-256 → payloads that are kept outside of records and journals. */
+  readonly blobs: ReadonlyMap<string, Uint8Array>;
   /** Stored values that are no record, journal message or lease: where, and why not. */
   readonly unreadable: readonly { readonly where: string; readonly why: string }[];
 }

@@ -8,6 +8,8 @@ export interface ReplayRequest {
   readonly record: Uint8Array;
   /** Stored journal messages of the actor, in order; repeated ones included. */
   readonly journal: readonly Uint8Array[];
+  /** SHA-256 → every payload that the namespace keeps outside of records and journals. */
+  readonly blobs: ReadonlyMap<string, Uint8Array>;
 }
 
 export type ReplayAnswer =
@@ -36,7 +38,7 @@ export function judgeReplay({ actors, evidence }: CaseFile, replay: Replay): Rep
   }
   for (const { record, bytes } of actors.values()) {
     const { key, genesis, rev } = record;
-    const answer = replay({ key, genesis, record: bytes, journal: messages.get(key) ?? [] });
+    const answer = replay({ key, genesis, record: bytes, journal: messages.get(key) ?? [], blobs: evidence.blobs });
     if (answer.kind === "same") replayed += 1;
     else if (answer.kind === "different")
       objections.push({ code: "different", key, at: answer.rev, expected: answer.expected, found: answer.found });

@@ -108,6 +108,7 @@ export function healthy(): Draft {
       JSON.stringify({ line: "attempt", attempt: 1, at: 1, callId: "call", idempotencyKey: "job-1", kind: "x" }),
       JSON.stringify({ line: "applied", attempt: 1, at: 1 }),
     ],
+    blobs: new Map(),
     unreadable: [],
     actorOf,
     recordOf: (key) => actorOf(key).record,
