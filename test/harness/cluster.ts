@@ -94,12 +94,13 @@ export class Cluster {
   }
 
   /** A client with the rights of a node: tests use many namespaces, the restricted user knows one. */
-  client(namespace: string): Promise<Client> {
+  client(namespace: string, window?: { readonly unanswered: number }): Promise<Client> {
     const open = (): Promise<Client> =>
       createClient({
         nats: { servers: [this.nats.url], user: this.nats.user, password: this.nats.password },
         namespace,
         principal: { kind: "person", id: "local", roles: [] },
+        ...(window !== undefined && { window }),
       });
     return waitUntil(`namespace ${namespace} exists`, open);
   }

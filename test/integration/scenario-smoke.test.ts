@@ -70,6 +70,26 @@ describe("a scenario prints one line and passes", () => {
   });
 });
 
+describe("more commands than a node can work off at once", () => {
+  test("flow-control: nothing grows with them, and nothing is lost", async () => {
+    const ran = await scenario("flow-control", "--quick", "--seed", "3");
+    const [line, ...more] = linesOf(ran);
+    expect(more).toEqual([]);
+    expect(line === undefined ? ["no line"] : failed(line), ran.stderr).toEqual([]);
+    expect(line).toMatchObject({ scenario: "flow-control", pass: true, seed: 3 });
+    expect(Object.keys(line?.rows ?? {})).toEqual(
+      expect.arrayContaining([
+        "withinConcurrency",
+        "withinMemory",
+        "noTakeoverUnderLoad",
+        "busyIsTyped",
+        "allAppliedOnce",
+      ]),
+    );
+    expect(ran.code).toBe(0);
+  });
+});
+
 describe("a command that does not fit ends in a line, too", () => {
   test.each([
     ["an unknown scenario", ["nothing"]],

@@ -79,7 +79,8 @@ function agentDefinition(
     jobs: Object.fromEntries(
       Object.entries(jobs).map(([src, crashPolicy]) => {
         const run = implementation(src);
-        return [src, run === undefined ? { crashPolicy } : { crashPolicy, run }];
+        const provider = src === "model.generate" ? "model" : "tools";
+        return [src, run === undefined ? { crashPolicy, provider } : { crashPolicy, provider, run }];
       }),
     ),
     noEffect: (event, machineContext, value) => noEffectOf(type, machineContext, value, event),

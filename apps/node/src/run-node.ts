@@ -1,4 +1,4 @@
-import { createLogger, untilSignalled, type Config } from "@holdfast/process";
+import { boundHeap, createLogger, untilSignalled, type Config } from "@holdfast/process";
 import { RuntimeFault } from "@holdfast/protocol";
 import { startNode } from "holdfast";
 import { agentActors } from "./agent-actors.ts";
@@ -16,6 +16,7 @@ export async function runNode({ config, tied }: RunNodeOptions): Promise<void> {
       .once("end", () => process.exit(1))
       .once("close", () => process.exit(1))
       .resume();
+  boundHeap(config.HOLDFAST_MEMORY_MB);
   const signals = untilSignalled();
   if (config.HOLDFAST_NATS_URL === undefined) {
     throw new RuntimeFault(
@@ -40,6 +41,11 @@ export async function runNode({ config, tied }: RunNodeOptions): Promise<void> {
       leaseTtlMs: config.HOLDFAST_LEASE_TTL_MS,
       sweepMs: config.HOLDFAST_SWEEP_MS,
       drainGraceMs: config.HOLDFAST_DRAIN_GRACE_MS,
+      memoryMb: config.HOLDFAST_MEMORY_MB,
+      stepConcurrency: config.HOLDFAST_STEP_CONCURRENCY,
+      nodeJobConcurrency: config.HOLDFAST_JOB_CONCURRENCY,
+      providerConcurrency: config.HOLDFAST_PROVIDER_CONCURRENCY ?? {},
+      busyFrom: config.HOLDFAST_BUSY_FROM,
     },
     telemetry,
   });

@@ -1,6 +1,7 @@
 import type { Codec } from "@holdfast/codec";
 import { openNamespace, type Link } from "@holdfast/jetstream";
 import { actorKey, DEFAULT_POOL, subjectsOf, type Manifest, type PlainEvent, type Principal } from "@holdfast/protocol";
+import type { ClientWindow } from "./busy-gate.ts";
 import { MessageSender, type SendOptions, type SendResult } from "./message-sender.ts";
 import { NamespaceReader } from "./namespace-reader.ts";
 
@@ -11,6 +12,8 @@ export interface HoldfastClientOptions {
   readonly principal: Principal;
   /** Pool of each actor type that does not live in the default pool. */
   readonly pools?: Readonly<Record<string, string>>;
+  /** How much of this client may be unanswered at the same time. */
+  readonly window?: ClientWindow;
   readonly randomHex: (bytes: number) => string;
 }
 
@@ -33,6 +36,7 @@ export class HoldfastClient {
       subjects,
       principal,
       randomHex,
+      window: options.window ?? {},
       readHeader: (key) => this.read.header(key),
     });
   }

@@ -1,3 +1,4 @@
+export { type ClientWindow } from "./busy-gate.ts";
 export { HoldfastClient, type HoldfastClientOptions } from "./holdfast-client.ts";
 export { type SendOptions, type SendResult } from "./message-sender.ts";
 export {

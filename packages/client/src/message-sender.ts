@@ -3,6 +3,7 @@ import { idempotencyStore, publishStored, publishUnacked, type IdempotencyScope,
 import {
   hash128,
   MessageOutcome,
+  parseActorKey,
   principalToken,
   RuntimeFault,
   sha256Hex,
@@ -12,6 +13,7 @@ import {
   type Subjects,
 } from "@holdfast/protocol";
 import { setTimeout as delay } from "node:timers/promises";
+import { BusyGate, type ClientWindow } from "./busy-gate.ts";
 import { ReplyInbox } from "./reply-inbox.ts";
 
 export interface SendOptions {
@@ -30,6 +32,7 @@ export interface MessageSenderOptions {
   readonly subjects: Subjects;
   readonly principal: Principal;
   readonly randomHex: (bytes: number) => string;
+  readonly window: ClientWindow;
   /** Clear header of an actor's record. */
   readonly readHeader: (key: string) => Promise<RecordHeader | undefined>;
 }
@@ -43,19 +46,35 @@ const UNACKED_WAIT_MS = 1000;
  * Owns: ids, retries, the wait for the outcome. Does not own: the connection.
  *   S1 accepted means stored (I8): a result is returned only after the actor's commit, or after the stream's acknowledgement
  *   S2 a retry is the same message under the same id (F2)
+ *   S4 while too much waits nothing is sent: the sender is told when to come back
  *   S3 one idempotency key with two contents is refused, nothing is sent
  */
 export class MessageSender {
   readonly #options: MessageSenderOptions;
   readonly #replies: ReplyInbox;
+  readonly #gate: BusyGate;
 
   constructor(options: MessageSenderOptions) {
     this.#options = options;
     this.#replies = new ReplyInbox(options.link, options.codec);
+    this.#gate = new BusyGate({
+      link: options.link,
+      fleetBucket: options.subjects.fleetBucket,
+      window: options.window,
+    });
   }
 
-  /** @throws RuntimeFault HF-3006 (S3), HF-4004 when the stream refuses, HF-4007 without permission, HF-4008 when nobody knows whether it was stored */
+  /** @throws RuntimeFault HF-3006 (S3), HF-3020 when too much waits: nothing was sent, `retryAfterMs` of its facts says when to come back (S4), HF-4004 when the stream refuses, HF-4007 without permission, HF-4008 when nobody knows whether it was stored */
   async send(key: string, body: EnvelopeBody, options: SendOptions = {}): Promise<SendResult> {
+    const leave = this.#gate.enter(parseActorKey(key).partition); // S4
+    try {
+      return await this.#send(key, body, options);
+    } finally {
+      leave();
+    }
+  }
+
+  async #send(key: string, body: EnvelopeBody, options: SendOptions): Promise<SendResult> {
     const { principal, subjects, randomHex } = this.#options;
     const scope: IdempotencyScope = {
       target: key,
@@ -83,6 +102,7 @@ export class MessageSender {
 
   close(): void {
     this.#replies.close();
+    this.#gate.close();
   }
 
   /** @returns the outcome that the first use of the key had, when there is one */
@@ -118,10 +138,10 @@ export class MessageSender {
 
   /** Looks at the record until its actor has considered a sequence; ends with `signal`. A lost answer then costs no time-out. */
   async #untilConsidered(key: string, seq: number, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
+    for (let lookMs = LOOK_MS; !signal.aborted; lookMs = Math.min(MAX_LOOK_MS, lookMs * 2)) {
       const header = await this.#options.readHeader(key);
       if (header !== undefined && header.inboxSeq >= seq) return;
-      await delay(LOOK_MS, undefined, { signal }).catch(() => undefined);
+      await delay(lookMs, undefined, { signal }).catch(() => undefined);
     }
   }
 
@@ -143,6 +163,7 @@ export class MessageSender {
       throw new RuntimeFault(
         code,
         `Message to ${subject}: ${stored.kind} (${stored.reason}). Send it again under the same idempotency key.`,
+        stored.kind === "refused" && stored.retryable ? { facts: { retryAfterMs: REFUSED_RETRY_MS } } : {},
       );
     }
     wait.extend(Math.max(0, timeoutMs - (performance.now() - startedAtMs)));
@@ -154,9 +175,13 @@ export class MessageSender {
   }
 }
 
+/** A stream that is full or has no leader stays so for a while. ms */
+const REFUSED_RETRY_MS = 5000;
 /** Once the record says that the message was considered, its answer is on the way or lost. ms */
 const LATE_ANSWER_MS = 200;
 const LOOK_MS = 250;
+/** A thousand senders that look four times a second would be a load of their own. */
+const MAX_LOOK_MS = 2000;
 
 /** What a caller decides of an envelope. */
 export type EnvelopeBody =

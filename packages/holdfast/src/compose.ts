@@ -1,5 +1,5 @@
 // The one place where rooms meet: connection, codec, adapters, runtime, client. No behaviour of its own.
-import { HoldfastClient, NamespaceReader } from "@holdfast/client";
+import { HoldfastClient, NamespaceReader, type ClientWindow } from "@holdfast/client";
 import { createCodec, type Codec } from "@holdfast/codec";
 import { actorRefExtension } from "@holdfast/durable";
 import { connectNats, ensureNamespace, type Link } from "@holdfast/jetstream";
@@ -138,6 +138,8 @@ export interface CreateClientOptions {
   readonly namespace: string;
   readonly principal: Principal;
   readonly pools?: Readonly<Record<string, string>>;
+  /** Messages that may wait for an answer at the same time, in all (1024) and to one partition (256); more are refused with HF-3020. */
+  readonly window?: ClientWindow;
 }
 
 /** A client with a connection of its own. */
@@ -164,6 +166,7 @@ export async function createClient(options: CreateClientOptions): Promise<Client
       namespace: options.namespace,
       principal: options.principal,
       ...(options.pools !== undefined && { pools: options.pools }),
+      ...(options.window !== undefined && { window: options.window }),
       randomHex: (bytes) => random.hex(bytes),
     });
     const close = async (): Promise<void> => {

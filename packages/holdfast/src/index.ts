@@ -8,6 +8,7 @@ export {
   type NodeContext,
   type StartNodeOptions,
 } from "./compose.ts";
+export { type ClientWindow } from "@holdfast/client";
 export {
   defineActor,
   type ActorDefinition,

@@ -19,6 +19,8 @@ export interface KvValue {
 
 export interface KvWatchOptions {
   readonly bucket: string;
+  /** Keys that are wanted, wildcards allowed; default: all. */
+  readonly keys?: string | undefined;
   readonly deliver: (value: KvValue) => void;
   readonly onFault: (fault: RuntimeFault) => void;
   readonly expectedCreated?: string | undefined;
@@ -38,12 +40,13 @@ const RECHECK_MS = 2000;
 export async function watchBucket(link: Link, options: KvWatchOptions): Promise<OrderedReader> {
   const stream = `KV_${options.bucket}`;
   const prefix = `$KV.${options.bucket}.`;
-  const newest = await readLast(link, stream, `${prefix}>`, { signal: options.signal });
+  const filter = `${prefix}${options.keys ?? ">"}`;
+  const newest = await readLast(link, stream, filter, { signal: options.signal });
   let targetSeq = newest?.seq ?? 0;
   const complete = new AbortController();
   const reader = await OrderedReader.start(link, {
     stream,
-    filters: [`${prefix}>`],
+    filters: [filter],
     fromSeq: 1,
     expectedCreated: options.expectedCreated,
     deliver: (message) => {
@@ -63,7 +66,7 @@ export async function watchBucket(link: Link, options: KvWatchOptions): Promise<
     await pause(RECHECK_MS, AbortSignal.any([complete.signal, reader.ended]));
     if (reader.cursor >= targetSeq) break;
     // The awaited message may have been removed by a purge; a later one would have ended the wait.
-    const now = await readLast(link, stream, `${prefix}>`, { signal: options.signal });
+    const now = await readLast(link, stream, filter, { signal: options.signal });
     targetSeq = Math.min(targetSeq, now?.seq ?? 0);
   }
   return reader;

@@ -2,7 +2,19 @@ import { Namespace, NodeName, Pool, principalToken, parsePrincipalToken, Runtime
 import { z } from "zod";
 
 const ms = (fallback: number) => z.coerce.number().int().min(1).max(86_400_000).default(fallback);
+const count = (fallback: number, most: number) => z.coerce.number().int().min(1).max(most).default(fallback);
 const url = (protocols: RegExp) => z.url({ protocol: protocols });
+
+/** @returns undefined when the text is not of the form `model=8,tools=32` */
+function readShares(text: string): Readonly<Record<string, number>> | undefined {
+  const pairs = text.split(",").map((pair) => /^([A-Za-z][A-Za-z0-9_.-]{0,63})=([1-9][0-9]{0,4})$/.exec(pair.trim()));
+  const shares: [string, number][] = [];
+  for (const pair of pairs) {
+    if (pair?.[1] === undefined) return undefined;
+    shares.push([pair[1], Number(pair[2])]);
+  }
+  return Object.fromEntries(shares);
+}
 
 /** Every environment variable Holdfast reads. The only reader of the environment; `docs/configuration.md` is checked against it. */
 const SCHEMAS = {
@@ -35,6 +47,30 @@ const SCHEMAS = {
   HOLDFAST_LEASE_TTL_MS: ms(3000).describe("Silence after which a node counts as dead, ms."),
   HOLDFAST_SWEEP_MS: ms(30_000).describe("Pause between two sweeps of a partition, ms."),
   HOLDFAST_DRAIN_GRACE_MS: ms(600_000).describe("How long a planned leave waits for running jobs, ms."),
+  HOLDFAST_MEMORY_MB: z.coerce
+    .number()
+    .int()
+    .min(160)
+    .max(1_048_576)
+    .default(512)
+    .describe("Memory this process is meant for, MiB; what it holds for actors is bounded by it."),
+  HOLDFAST_STEP_CONCURRENCY: count(256, 65_536).describe("Actors this node steps at the same time."),
+  HOLDFAST_JOB_CONCURRENCY: count(128, 65_536).describe("Jobs this node runs at the same time."),
+  HOLDFAST_PROVIDER_CONCURRENCY: z
+    .string()
+    .transform((text, context) => {
+      const shares = readShares(text);
+      if (shares !== undefined) return shares;
+      context.addIssue({ code: "custom", message: "expected <provider>=<number from 1>, separated by commas" });
+      return z.NEVER;
+    })
+    .optional()
+    .describe(
+      "Jobs of one provider at the same time, <provider>=<n> separated by commas; agents have model and tools.",
+    ),
+  HOLDFAST_BUSY_FROM: count(1000, 1_000_000).describe(
+    "Messages of one partition that wait from which on senders from outside are told to come back later.",
+  ),
   HOLDFAST_LOG_LEVEL: z
     .enum(["debug", "info", "warn", "error", "silent"])
     .default("info")

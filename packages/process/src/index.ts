@@ -1,3 +1,4 @@
+export { boundHeap } from "./bound-heap.ts";
 export { ENVIRONMENT, parseConfig, type Config, type EnvironmentName } from "./config.ts";
 export { createLogger, type LoggerOptions } from "./logger.ts";
 export { untilSignalled } from "./signals.ts";

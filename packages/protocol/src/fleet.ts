@@ -43,6 +43,23 @@ export type Lease = z.infer<typeof Lease>;
 export const Want = z.object({ v: z.literal(1), partition: Partition, incarnation: Incarnation });
 export type Want = z.infer<typeof Want>;
 
+/** Partitions of a node that have too much waiting; key `busy.<name>`. JSON. Written only while there is something to say. */
+export const NodeLoad = z.object({
+  v: z.literal(1),
+  node: NodeName,
+  /** For how long this holds, ms, counted from when it arrives. */
+  validMs: z.number().min(0).max(600_000),
+  partitions: z.record(
+    z.string(),
+    z.object({
+      waiting: z.number().int().min(0),
+      /** When a sender from outside should come back, ms. */
+      retryAfterMs: z.number().int().min(0),
+    }),
+  ),
+});
+export type NodeLoad = z.infer<typeof NodeLoad>;
+
 /** What one takeover found and did. JSON, key `report.<partition>`. */
 export const RecoveryReport = z.object({
   v: z.literal(1),

@@ -21,7 +21,7 @@ export {
   type PlainFault,
 } from "./errors.ts";
 export { Incarnation, nodeOf } from "./incarnation.ts";
-export { Heartbeat, Lease, Want, RecoveryReport } from "./fleet.ts";
+export { Heartbeat, Lease, NodeLoad, Want, RecoveryReport } from "./fleet.ts";
 export { fnv1a32, fnv1a32Bytes, hash128, sha256Hex } from "./hash.ts";
 export { Namespace, ExternalId, ActorId, ActorType, Partition, Pool, Genesis, ActorKey, NodeName } from "./ids.ts";
 export { JournalEntry, JournalBatch } from "./journal-entry.ts";

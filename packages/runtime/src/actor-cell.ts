@@ -1,18 +1,23 @@
 import { localEffectsOf, type StepMessage } from "@holdfast/durable";
-import { toPlainFault, type ActorRecord, type Effect } from "@holdfast/protocol";
+import { toPlainFault, type ActorRecord } from "@holdfast/protocol";
 import { pause } from "./abortable-pause.ts";
 import { CellChildren } from "./cell-children.ts";
-import type { CellHost, NodeServices, ServedType } from "./cell-host.ts";
-import { ambiguousItem, failedItem, hostEvent, hostItem, undeliverableItem } from "./cell-items.ts";
+import type { CellHost, JobTurn, NodeServices, ServedType } from "./cell-host.ts";
+import { ambiguousItem, failedItem, hostEvent, hostItem } from "./cell-items.ts";
 import { CellMail } from "./cell-mail.ts";
-import { createSender } from "./cell-sending.ts";
+import { createOutbox } from "./cell-outbox.ts";
 import { CellStepper } from "./cell-stepper.ts";
 import { clearOutbox, fitToMachine, isAtRest, storeMark, type CellStores } from "./cell-stores.ts";
+import type { HotActor } from "./hot-actors.ts";
+import type { JobAttempt } from "./job-table.ts";
 import { Mailbox, type MailboxItem } from "./mailbox.ts";
 import { outcomeOfDrop, refusalOfOutside } from "./message-reading.ts";
-import { OutboxDispatcher } from "./outbox-dispatcher.ts";
+import type { OutboxDispatcher } from "./outbox-dispatcher.ts";
 import type { InboxMessage, StoredValue } from "./ports/index.ts";
 import { RecordHolder } from "./record-holder.ts";
+
+/** What a step takes whose record is small, or was not read yet. */
+const LEAST_STEP_BYTES = 16 * 1024;
 
 /**
  * One actor on the node that owns its partition: take, load, step, commit, dispatch, strictly in order.
@@ -23,7 +28,7 @@ import { RecordHolder } from "./record-holder.ts";
  *   A3 a message counts as considered only after its commit, or when nothing is to be stored for it (C1)
  *   A4 what cannot be read here parks the messages, never the partition (F10)
  */
-export class ActorCell {
+export class ActorCell implements HotActor {
   readonly key: string;
   readonly #services: NodeServices;
   readonly #host: CellHost;
@@ -49,21 +54,11 @@ export class ActorCell {
     this.#served = served;
     this.#idleSinceMs = services.clock.monotonicMs();
     this.#holder = new RecordHolder(key, services, host, served);
-    this.#mailbox = new Mailbox(key, services.log);
+    this.#mailbox = new Mailbox(key, services.log, services.flow.memory, served.definition.limits);
     this.#mail = new CellMail(key, services, host);
     const record = (): ActorRecord | undefined => this.#holder.record;
-    this.#dispatcher = new OutboxDispatcher({
-      send: createSender(services, served, record, host.signal, (effect, reason) =>
-        this.#undeliverable(effect, reason),
-      ),
-      pause: (ms) => pause(services.clock, ms, host.signal),
-      acked: () => this.#dispatched(),
-      linger: (flush) => services.journalLinger.wait(flush),
-      failing: (effect, reason, tries) => {
-        if (tries !== 3) return;
-        services.telemetry.warn("outbox.delayed", { key, effect: effect.id, kind: effect.kind, reason });
-      },
-    });
+    const enqueue = (item: MailboxItem): void => this.#enqueue(item);
+    this.#dispatcher = createOutbox({ key, services, host, served, record, acked: () => this.#dispatched(), enqueue });
     this.#stores = { services, served, holder: this.#holder, dispatcher: this.#dispatcher };
     this.#children = new CellChildren({
       services,
@@ -72,7 +67,7 @@ export class ActorCell {
       key,
       record,
       whenJournaled: (rev) => this.#dispatcher.whenJournaled(rev),
-      mark: (childId, attempt) => new Promise((stored) => this.#enqueue({ kind: "mark", childId, attempt, stored })),
+      mark: (childId, attempt) => this.#mark(childId, attempt),
       fromHost: (childKey, event) => this.#enqueue(hostItem(childKey, event, record())),
       settleAmbiguous: (childId, entry) => {
         const current = record();
@@ -108,6 +103,15 @@ export class ActorCell {
     return new Promise((done) => this.#enqueue({ kind: "rehydrate", done }));
   }
 
+  /** Prepares an attempt of a job whose turn has come. @returns undefined when it is not to run (now) */
+  beginJob(turn: JobTurn): Promise<JobAttempt | undefined> {
+    if (this.#holder.record !== undefined && !this.#children.needsMark(turn.childId))
+      return this.#children.prepare(turn);
+    if (!this.#isOverfull()) return new Promise((ready) => this.#enqueue({ kind: "job", turn, ready }));
+    this.#host.recheckLater(this.key); // it would keep its place among the jobs, and nobody knows for how long
+    return Promise.resolve(undefined);
+  }
+
   /** Something that held up a job may have changed. */
   recheckJobs(): void {
     if (this.#holder.record !== undefined) this.#enqueue({ kind: "ensureJobs" });
@@ -123,12 +127,27 @@ export class ActorCell {
   }
 
   canLeaveMemory(nowMs: number): boolean {
-    if (this.#isRunning || !this.#mailbox.isEmpty || this.#dispatcher.size > 0 || this.#children.isBusy) return false;
-    if (nowMs - this.#idleSinceMs < this.#services.settings.passivateMs) return false;
+    if (this.#isBusy || nowMs - this.#idleSinceMs < this.#services.settings.passivateMs) return false;
     return this.#holder.record === undefined || isAtRest(this.#holder.record);
   }
 
+  /** Gives its place in memory back unless something of it happens here; an outbox that is not cleared yet is cleared first. */
+  leave(): void {
+    if (this.#isBusy || this.#host.signal.aborted) return;
+    if ((this.#holder.record?.outbox.length ?? 0) > 0) {
+      this.#enqueue({ kind: "clean" });
+      return;
+    }
+    if (this.#children.hasIdleJobs) this.#host.recheckLater(this.key);
+    this.#host.leftMemory(this.key, this.#holder.seq);
+  }
+
+  get #isBusy(): boolean {
+    return this.#isRunning || !this.#mailbox.isEmpty || this.#dispatcher.size > 0 || this.#children.isBusy;
+  }
+
   stop(): void {
+    this.#services.flow.hot.left(this);
     this.#dispatcher.stop();
     this.#children.stop();
     this.#cancelClean?.();
@@ -139,8 +158,9 @@ export class ActorCell {
   #giveUp(): void {
     for (let item = this.#mailbox.next(); item !== undefined; item = this.#mailbox.next()) {
       if (item.kind === "rehydrate") item.done();
-      else if (item.kind === "mark") item.stored(false);
+      else if (item.kind === "job") item.ready(undefined);
     }
+    this.#holder.forget();
   }
 
   #enqueue(item: MailboxItem): void {
@@ -152,6 +172,7 @@ export class ActorCell {
   #wake(): void {
     if (this.#isRunning || this.#host.signal.aborted) return;
     this.#isRunning = true;
+    this.#services.flow.hot.left(this);
     this.#cancelClean?.();
     this.#loop = this.#run();
   }
@@ -162,7 +183,8 @@ export class ActorCell {
       const item = this.#mailbox.next();
       if (item === undefined && !this.#mailbox.hasOverflow) break;
       try {
-        const done = await (item === undefined ? this.#mailbox.refill() : this.#process(item));
+        const work = (): Promise<boolean> => (item === undefined ? this.#mailbox.refill() : this.#process(item));
+        const done = await this.#services.flow.stepping.run(work, Math.max(this.#holder.heldBytes, LEAST_STEP_BYTES));
         if (done) {
           backoffMs = 10;
           continue;
@@ -183,7 +205,10 @@ export class ActorCell {
     if (this.#host.signal.aborted) this.#giveUp();
     this.#idleSinceMs = this.#services.clock.monotonicMs();
     if (!this.#mailbox.isEmpty && !this.#isOverfull()) this.#wake();
-    else this.#scheduleClean();
+    else {
+      this.#scheduleClean();
+      if (!this.#host.signal.aborted) this.#services.flow.hot.cameToRest(this);
+    }
   }
 
   #isOverfull(): boolean {
@@ -194,6 +219,10 @@ export class ActorCell {
 
   /** @returns false when the item must be tried again on a fresh copy */
   async #process(item: MailboxItem): Promise<boolean> {
+    if (this.#host.signal.aborted) {
+      this.#mailbox.putBack(item);
+      return true;
+    }
     if (this.#holder.record === undefined) {
       if (!(await this.#load())) return this.#withoutRecord(item);
       if (item.kind === "rehydrate") await this.#reoffer();
@@ -208,8 +237,9 @@ export class ActorCell {
         return this.#applyLocal(hostEvent(item.childKey, item.event));
       case "settled":
         return this.#applyLocal(item.step);
-      case "mark":
-        return this.#mark(item);
+      case "job":
+        item.ready(await this.#children.prepare(item.turn));
+        return true;
       case "ensureJobs":
         if (this.#mailbox.hasOverflow) this.#host.recheckLater(this.key);
         else this.#children.ensureJobs();
@@ -244,7 +274,7 @@ export class ActorCell {
       if (!isOver && unreadable === undefined) await this.#reoffer(); // a start may be among them
       item.done();
     }
-    if (item.kind === "mark") item.stored(false);
+    if (item.kind === "job") item.ready(undefined);
     if (isOver || item.kind !== "message") return true;
     const { message, isReoffered } = item;
     if (unreadable !== undefined) return this.#mail.park(message, isReoffered, unreadable); // A4
@@ -283,11 +313,10 @@ export class ActorCell {
     return applied.kind === "done" || applied.kind === "aside";
   }
 
-  async #mark(item: Extract<MailboxItem, { kind: "mark" }>): Promise<boolean> {
-    const isStored = await storeMark(this.#stores, item.childId, item.attempt);
+  async #mark(childId: string, attempt: number): Promise<boolean> {
+    const isStored = await storeMark(this.#stores, childId, attempt);
     if (!isStored) this.#forget();
-    item.stored(isStored);
-    return true;
+    return isStored;
   }
 
   #scheduleClean(): void {
@@ -319,16 +348,5 @@ export class ActorCell {
     if (item !== undefined) this.#mailbox.putBack(item);
     this.#mailbox.putFront(parked.map((message) => ({ kind: "message", message, isReoffered: true })));
     return true;
-  }
-
-  async #undeliverable(effect: Effect, reason: string): Promise<void> {
-    this.#services.telemetry.error("outbox.undeliverable", {
-      key: this.key,
-      effect: effect.id,
-      kind: effect.kind,
-      reason,
-    });
-    const item = undeliverableItem(this.#holder.record, effect, reason);
-    if (item !== undefined) this.#enqueue(item);
   }
 }

@@ -22,6 +22,17 @@ export interface JobDefinition {
   readonly run?: (input: unknown, context: JobContext) => Promise<unknown>;
   /** Jobs of this source that one node runs at the same time; default 32. */
   readonly concurrency?: number;
+  /** Who does the work, when several sources share a limit: `providerConcurrency` of the node's settings names it. */
+  readonly provider?: string;
+}
+
+/** What actors of one type may take of one node; whatever is absent has the default of all types. */
+export interface TypeLimits {
+  /** Jobs of all its sources that run at the same time; default: no limit but those of the sources and of the node. */
+  readonly jobs?: number;
+  /** Messages, and their bytes, that one actor may have waiting in memory; the rest is fetched again. Default 64, 1 MiB. */
+  readonly mailboxMessages?: number;
+  readonly mailboxBytes?: number;
 }
 
 export interface PublicEvent {
@@ -58,6 +69,7 @@ export interface ActorDefinition {
   /** Sources in the machine that are actors with a record of their own. */
   readonly childActors?: Readonly<Record<string, { readonly type: string; readonly closePolicy?: ClosePolicy }>>;
   readonly jobs?: Readonly<Record<string, JobDefinition>>;
+  readonly limits?: TypeLimits;
   /** What it may be started with from outside; anything when absent. Structurally a zod schema. */
   readonly input?: Schema;
   /** What may be sent to it from outside (`principal` included); anything when absent. */

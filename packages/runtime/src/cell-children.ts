@@ -1,8 +1,8 @@
 import { startVolatileHost, type LocalEffect, type VolatileHost } from "@holdfast/durable";
-import { RuntimeFault, type ActorRecord, type ChildEntry, type PlainEvent } from "@holdfast/protocol";
+import { RuntimeFault, type ActorRecord, type ChildEntry, type CrashPolicy, type PlainEvent } from "@holdfast/protocol";
 import type { AnyActorLogic } from "xstate";
-import type { CellHost, NodeServices, ServedType } from "./cell-host.ts";
-import type { JobRequest } from "./job-table.ts";
+import type { CellHost, JobTurn, NodeServices, ServedType } from "./cell-host.ts";
+import type { JobAttempt } from "./job-table.ts";
 
 export interface CellChildrenOptions {
   readonly services: NodeServices;
@@ -12,7 +12,7 @@ export interface CellChildrenOptions {
   /** The record as last committed. */
   readonly record: () => ActorRecord | undefined;
   readonly whenJournaled: (rev: number) => Promise<void>;
-  /** Asks the cell to store the mark of an attempt. @returns false when it could not be stored */
+  /** Stores the mark of an attempt. @returns false when it could not be stored */
   readonly mark: (childId: string, attempt: number) => Promise<boolean>;
   readonly fromHost: (childKey: string, event: PlainEvent) => void;
   /** Settles a job whose outcome nobody can know. */
@@ -84,6 +84,13 @@ export class CellChildren {
     }
   }
 
+  /** Whether the record has an active job that nobody here waits for or runs: something held it up. */
+  get hasIdleJobs(): boolean {
+    const children = Object.values(this.#options.record()?.snapshot.children ?? {});
+    const { jobs } = this.#options.services;
+    return children.some(({ kind, status, key }) => kind === "job" && status === "active" && !jobs.has(key));
+  }
+
   /** Volatile hosts end with the copy in memory; jobs go on, their outcome comes through the inbox. */
   stop(): void {
     for (const hosted of this.#hosts.values()) hosted.stop();
@@ -96,7 +103,7 @@ export class CellChildren {
   }
 
   #start(childId: string, isRecovered: boolean): void {
-    const { host, services, served, key } = this.#options;
+    const { host, services, key } = this.#options;
     const entry = this.#entry(childId);
     const record = this.#options.record();
     if (entry === undefined || record === undefined || this.#starting.has(entry.key)) return;
@@ -104,7 +111,6 @@ export class CellChildren {
       if (isRecovered) host.count("adopted");
       return;
     }
-    const policy = served.definition.jobs?.[entry.src]?.crashPolicy ?? "idempotent";
     if (isRecovered) {
       if (host.isRunElsewhere(entry.key, entry.runner)) {
         host.report(key, {
@@ -114,7 +120,7 @@ export class CellChildren {
         host.recheckLater(key);
         return;
       }
-      if (policy === "unsafe" && entry.attempt !== undefined) {
+      if (this.#policyOf(entry) === "unsafe" && entry.attempt !== undefined) {
         host.report(key, {
           kind: "ambiguous",
           why: `job ${childId} may have run: attempt ${entry.attempt} was started and its runner is gone`,
@@ -125,40 +131,71 @@ export class CellChildren {
       host.count("reissued");
     }
     this.#starting.add(entry.key);
-    void this.#launch(childId, entry, record, policy !== "idempotent").finally(() => this.#starting.delete(entry.key));
+    void this.#launch(childId, entry, record).finally(() => this.#starting.delete(entry.key));
   }
 
-  async #launch(childId: string, entry: ChildEntry, record: ActorRecord, needsMark: boolean): Promise<void> {
+  async #launch(childId: string, entry: ChildEntry, { rev }: ActorRecord): Promise<void> {
     const { host, services, served, key } = this.#options;
-    await this.#options.whenJournaled(record.rev); // K1
+    await this.#options.whenJournaled(rev); // K1
     if (host.signal.aborted || this.#entry(childId)?.key !== entry.key) return;
-    if (!host.mayStartEffects()) {
-      host.recheckLater(key);
-      return;
-    }
-    const given = entry.blobs === undefined ? { input: entry.input } : await this.#fetchInput(childId, entry); // K4
-    if (given === undefined || host.signal.aborted || this.#entry(childId)?.key !== entry.key) return;
-    const { input } = given;
-    const attempt = (entry.attempt ?? 0) + 1;
-    if (needsMark && !(await this.#options.mark(childId, attempt))) return; // K2
-    const child = served.compiled.children.get(entry.src);
-    const definition = served.definition.jobs?.[entry.src];
-    const request: JobRequest = {
+    const { settings } = services;
+    const { definition } = served;
+    const job = definition.jobs?.[entry.src];
+    services.jobs.start({
       key: entry.key,
       childId,
       src: entry.src,
-      input,
       actorKey: key,
-      genesis: record.genesis,
-      rev: record.rev,
-      attempt,
       partition: host.partition,
-      definition,
+      definition: job,
+      share: {
+        kind: `${definition.type}/${entry.src}`,
+        type: definition.type,
+        provider: job?.provider,
+        kindLimit: job?.concurrency ?? settings.jobConcurrency,
+        typeLimit: definition.limits?.jobs ?? Number.POSITIVE_INFINITY,
+      },
+      begin: () => host.beginJob(key, { childId, jobKey: entry.key, rev }),
+    });
+  }
+
+  /** Whether an attempt of this job must be marked in the record before it starts (K2). */
+  needsMark(childId: string): boolean {
+    return this.#policyOf(this.#entry(childId)) !== "idempotent";
+  }
+
+  /** The attempt of a job whose turn has come. @returns undefined when it is no longer wanted, or not now: then it is asked for again */
+  async prepare({ childId, jobKey, rev }: JobTurn): Promise<JobAttempt | undefined> {
+    const { host, services, served, key } = this.#options;
+    const [record, entry] = [this.#options.record(), this.#entry(childId)];
+    if (record === undefined || entry?.key !== jobKey || host.signal.aborted) return undefined;
+    const given = entry.blobs === undefined ? { input: entry.input } : await this.#fetchInput(childId, entry); // K4
+    if (given === undefined || host.signal.aborted || this.#entry(childId)?.key !== jobKey) return undefined;
+    const { input } = given;
+    const attempt = (entry.attempt ?? 0) + 1;
+    if (!host.mayStartEffects() || (this.needsMark(childId) && !(await this.#options.mark(childId, attempt)))) {
+      host.recheckLater(key); // K2
+      return undefined;
+    }
+    const child = served.compiled.children.get(entry.src);
+    return {
+      input,
+      inputBytes: input === undefined ? 0 : services.codec.encodeValue(input).length,
+      genesis: record.genesis,
+      rev,
+      attempt,
       runLogic: (signal) => runLogic(child?.logic, childId, entry.src, input, signal),
-      mayStart: () => !host.signal.aborted && host.mayStartEffects() && this.#entry(childId)?.key === entry.key,
+      // Without a copy in memory nothing has changed: what ends a job stops it in the table.
+      mayStart: () =>
+        !host.signal.aborted &&
+        host.mayStartEffects() &&
+        (this.#options.record() === undefined || this.#entry(childId)?.key === jobKey),
       declined: () => host.recheckLater(key),
     };
-    services.jobs.start(request);
+  }
+
+  #policyOf(entry: ChildEntry | undefined): CrashPolicy {
+    return this.#options.served.definition.jobs?.[entry?.src ?? ""]?.crashPolicy ?? "idempotent";
   }
 
   /** @returns undefined when there is none to be had: the child was settled with the reason. @throws when nobody answered */

@@ -4,7 +4,8 @@ import type { PartitionScheme } from "@holdfast/protocol";
 import type { ActorDefinition } from "./actor-definition.ts";
 import type { BrokerTime } from "./broker-time.ts";
 import type { PayloadStore } from "./blobs/payload-store.ts";
-import type { JobTable } from "./job-table.ts";
+import type { FlowControl } from "./flow-control.ts";
+import type { JobAttempt, JobTable } from "./job-table.ts";
 import type {
   CrashPoints,
   Clock,
@@ -46,6 +47,15 @@ export interface NodeServices {
   readonly settings: RuntimeSettings;
   /** Where journal entries wait that nobody else waits for. */
   readonly journalLinger: Linger;
+  readonly flow: FlowControl;
+}
+
+/** A job whose turn has come. */
+export interface JobTurn {
+  readonly childId: string;
+  readonly jobKey: string;
+  /** Revision of the commit that decided it. */
+  readonly rev: number;
 }
 
 /** What a cell needs of the partition it lives in. */
@@ -63,6 +73,10 @@ export interface CellHost {
   mayStartEffects(): boolean;
   /** Another node's live process still runs this job (F22), or a marked attempt's runner is not proven gone. */
   isRunElsewhere(jobKey: string, runner: string | undefined): boolean;
+  /** Prepares a job of one of this partition's actors, loading it when it has left memory. */
+  beginJob(key: string, turn: JobTurn): Promise<JobAttempt | undefined>;
+  /** The actor gives its place in memory back; the sequence of its record then. */
+  leftMemory(key: string, seq: number): void;
   considered(message: InboxMessage): void;
   /** Something held up a job of this actor: ask it again after the next heartbeat. */
   recheckLater(key: string): void;

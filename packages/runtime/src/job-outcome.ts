@@ -2,7 +2,7 @@ import { BLOB_THRESHOLD_BYTES, RuntimeFault, toPlainFault, type Envelope, type P
 import type { ChosenBlobs } from "./blobs/choose-blobs.ts";
 import { blobsOfEnvelope } from "./blobs/named-blobs.ts";
 import type { NodeServices } from "./cell-host.ts";
-import type { JobOutcome, JobRequest } from "./job-table.ts";
+import type { JobOutcome, SettledJob } from "./job-table.ts";
 
 interface EncodedOutcome {
   readonly bytes: Uint8Array;
@@ -17,7 +17,7 @@ interface EncodedOutcome {
  */
 export async function publishOutcome(
   services: NodeServices,
-  request: JobRequest,
+  request: SettledJob,
   outcome: JobOutcome,
   signal: AbortSignal,
 ): Promise<void> {
@@ -38,7 +38,7 @@ export async function publishOutcome(
   }
 }
 
-async function publishOnce(services: NodeServices, request: JobRequest, { bytes, envelope, payload }: EncodedOutcome) {
+async function publishOnce(services: NodeServices, request: SettledJob, { bytes, envelope, payload }: EncodedOutcome) {
   try {
     await services.payloads.store(payload);
   } catch (error) {
@@ -48,7 +48,7 @@ async function publishOnce(services: NodeServices, request: JobRequest, { bytes,
   return services.log.publish("inbox", request.actorKey, bytes, id, blobsOfEnvelope(envelope));
 }
 
-function encodeOutcome(services: NodeServices, request: JobRequest, outcome: JobOutcome): EncodedOutcome {
+function encodeOutcome(services: NodeServices, request: SettledJob, outcome: JobOutcome): EncodedOutcome {
   const payload = services.payloads.choose();
   const encode = (type: string, result: Readonly<Record<string, unknown>>): EncodedOutcome => {
     const blobs = payload.outside(result, BLOB_THRESHOLD_BYTES);

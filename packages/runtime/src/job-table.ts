@@ -1,17 +1,28 @@
 import type { JobContext, JobDefinition } from "./actor-definition.ts";
+import type { JobLimits, JobShare } from "./job-limits.ts";
+import { JobQueue } from "./job-queue.ts";
 
-/** One attempt of a job, as the actor that decided it asks for it. */
+/** A job, as the actor that decided it asks for it. Holds no input: thousands may wait. */
 export interface JobRequest {
   readonly key: string;
   readonly childId: string;
   readonly src: string;
-  readonly input: unknown;
   readonly actorKey: string;
+  readonly partition: string;
+  readonly definition: JobDefinition | undefined;
+  readonly share: JobShare;
+  /** Prepares the attempt when its turn has come: input, stored mark. @returns undefined when it is not to run here (now) */
+  readonly begin: () => Promise<JobAttempt | undefined>;
+}
+
+/** One attempt, ready to run. */
+export interface JobAttempt {
+  readonly input: unknown;
+  /** What the input takes in memory, bytes. */
+  readonly inputBytes: number;
   readonly genesis: string;
   readonly rev: number;
   readonly attempt: number;
-  readonly partition: string;
-  readonly definition: JobDefinition | undefined;
   /** Runs the promise logic registered in the machine. */
   readonly runLogic: (signal: AbortSignal) => Promise<unknown>;
   /** Checked right before the work starts; false sends it back to its owner. */
@@ -24,19 +35,26 @@ export type JobOutcome =
   | { readonly ok: true; readonly output: unknown }
   | { readonly ok: false; readonly error: unknown };
 
-interface RunningJob {
+/** Whose outcome is to be published. */
+export interface SettledJob
+  extends Pick<JobRequest, "key" | "childId" | "actorKey">, Pick<JobAttempt, "genesis" | "attempt"> {}
+
+interface KnownJob {
   readonly request: JobRequest;
+  readonly kind: string;
+  readonly actorKey: string;
   readonly controller: AbortController;
-  state: "queued" | "running" | "publishing";
+  state: "queued" | "beginning" | "running" | "publishing";
 }
 
 export interface JobTableOptions {
   readonly node: string;
-  readonly defaultConcurrency: number;
+  readonly limits: JobLimits;
   /** Publishes the outcome to the owner's inbox until it is stored, lease or not (I11, F20). */
-  readonly publish: (request: JobRequest, outcome: JobOutcome) => Promise<void>;
+  readonly publish: (job: SettledJob, outcome: JobOutcome) => Promise<void>;
   readonly reach: (point: "before-job" | "job-done" | "outcome-published", key: string) => void | Promise<void>;
-  readonly changed: () => void;
+  /** Bytes of inputs that running jobs hold; negative when they let go of them. */
+  readonly held: (bytes: number) => void;
   readonly monotonicMs: () => number;
 }
 
@@ -45,16 +63,17 @@ const PUBLISHED_MEMORY_MS = 60_000;
 /**
  * Jobs of this process.
  *
- * Owns: running attempts and their concurrency. Does not own: whether a job is wanted (the record is).
+ * Owns: waiting and running attempts. Does not own: whether a job is wanted (the record is), the limits.
  *   J1 one table per process, keyed by job key: an actor that comes back adopts its running job (F40)
  *   J2 an outcome is published by whoever ran it (I11)
  *   J3 a stopped job publishes nothing
  *   J4 a job whose outcome is stored counts as known for a while: its message may still be on the way to its owner
+ *   J6 an attempt is prepared, and marked as started, only when its turn has come: a job that waited for a node that died had not started
  */
 export class JobTable {
   readonly #options: JobTableOptions;
-  readonly #jobs = new Map<string, RunningJob>();
-  readonly #running = new Map<string, number>();
+  readonly #jobs = new Map<string, KnownJob>();
+  readonly #queue = new JobQueue<KnownJob>();
   /** J4: key → when its outcome was stored. */
   readonly #published = new Map<string, number>();
 
@@ -62,11 +81,21 @@ export class JobTable {
     this.#options = options;
   }
 
+  /** Jobs that wait or run here. */
   get size(): number {
     return this.#jobs.size;
   }
 
-  /** Whether this process runs the job, or has just stored its outcome (J4). */
+  get waiting(): number {
+    return this.#queue.size;
+  }
+
+  /** Most that ever ran at the same time. */
+  get highest(): number {
+    return this.#options.limits.highest;
+  }
+
+  /** Whether this process runs the job or will, or has just stored its outcome (J4). */
   has(key: string): boolean {
     return this.#jobs.has(key) || this.#published.has(key);
   }
@@ -82,12 +111,21 @@ export class JobTable {
       .map(({ request }) => request.key);
   }
 
-  /** @returns `adopted` when the job already runs here (J1) */
-  start(request: JobRequest): "started" | "adopted" {
+  /** @returns `adopted` when the job is already here (J1) */
+  start(request: JobRequest): "queued" | "adopted" {
     if (this.#jobs.has(request.key)) return "adopted";
-    this.#jobs.set(request.key, { request, controller: new AbortController(), state: "queued" });
-    this.#pump(request.src);
-    return "started";
+    const { actorKey, share } = request;
+    const job: KnownJob = {
+      request,
+      kind: share.kind,
+      actorKey,
+      controller: new AbortController(),
+      state: "queued",
+    };
+    this.#jobs.set(request.key, job);
+    this.#queue.add(job);
+    this.#pump();
+    return "queued";
   }
 
   /** J3. */
@@ -96,12 +134,20 @@ export class JobTable {
     if (job === undefined || job.state === "publishing") return;
     this.#jobs.delete(key);
     job.controller.abort(new DOMException(reason, "AbortError"));
-    if (job.state === "running") this.#leave(job);
+    if (job.state === "queued") this.#queue.remove(job);
+    else this.#leave(job);
   }
 
   /** A greater epoch was seen: the new owner decides what happens to the jobs of this partition. */
   stopPartition(partition: string, reason: string): void {
     for (const [key, job] of this.#jobs) if (job.request.partition === partition) this.stop(key, reason);
+  }
+
+  /** The partition is given away: what waits is the new owner's, what runs stays (F22). */
+  forgetWaiting(partition: string): void {
+    for (const [key, job] of this.#jobs) {
+      if (job.request.partition === partition && job.state === "queued") this.stop(key, "the partition moved");
+    }
   }
 
   #remember(key: string): void {
@@ -113,60 +159,65 @@ export class JobTable {
     }
   }
 
-  #pump(src: string): void {
-    for (const job of this.#jobs.values()) {
-      if (job.state !== "queued" || job.request.src !== src) continue;
-      const limit = job.request.definition?.concurrency ?? this.#options.defaultConcurrency;
-      const running = this.#running.get(src) ?? 0;
-      if (running >= limit) return;
-      this.#running.set(src, running + 1);
-      job.state = "running";
+  #pump(): void {
+    const { limits } = this.#options;
+    while (!limits.isFull()) {
+      const job = this.#queue.take(({ request }) => limits.mayRun(request.share));
+      if (job === undefined) return;
+      limits.entered(job.request.share);
+      job.state = "beginning";
       void this.#run(job);
     }
   }
 
-  #leave(job: RunningJob): void {
-    const src = job.request.src;
-    this.#running.set(src, Math.max(0, (this.#running.get(src) ?? 1) - 1));
-    this.#options.changed();
-    this.#pump(src);
+  #leave(job: KnownJob): void {
+    this.#options.limits.left(job.request.share);
+    this.#pump();
   }
 
-  async #run(job: RunningJob): Promise<void> {
+  async #run(job: KnownJob): Promise<void> {
     const { request, controller } = job;
-    await this.#options.reach("before-job", request.key);
-    if (!request.mayStart()) {
-      if (this.#jobs.get(request.key) === job) {
-        this.#jobs.delete(request.key);
-        this.#leave(job);
-        request.declined();
-      }
+    const isCurrent = (): boolean => this.#jobs.get(request.key) === job;
+    const attempt = await request.begin(); // J6
+    if (attempt !== undefined && isCurrent()) await this.#options.reach("before-job", request.key);
+    if (!isCurrent()) return; // J3
+    if (attempt === undefined || !attempt.mayStart()) {
+      this.#jobs.delete(request.key);
+      this.#leave(job);
+      attempt?.declined();
       return;
     }
-    const outcome = await this.#execute(request, controller.signal);
-    if (this.#jobs.get(request.key) !== job) return; // J3
+    job.state = "running";
+    this.#options.held(attempt.inputBytes);
+    const outcome = await this.#execute(request, attempt, controller.signal);
+    this.#options.held(-attempt.inputBytes);
+    if (!isCurrent()) return; // J3
     await this.#options.reach("job-done", request.key);
     job.state = "publishing";
-    await this.#options.publish(request, outcome);
+    const { key, childId, actorKey } = request;
+    await this.#options.publish(
+      { key, childId, actorKey, genesis: attempt.genesis, attempt: attempt.attempt },
+      outcome,
+    );
     await this.#options.reach("outcome-published", request.key);
     this.#remember(request.key);
     this.#jobs.delete(request.key);
     this.#leave(job);
   }
 
-  async #execute(request: JobRequest, signal: AbortSignal): Promise<JobOutcome> {
+  async #execute(request: JobRequest, attempt: JobAttempt, signal: AbortSignal): Promise<JobOutcome> {
     const context: JobContext = {
       key: request.key,
       actorKey: request.actorKey,
-      genesis: request.genesis,
-      rev: request.rev,
-      attempt: request.attempt,
+      genesis: attempt.genesis,
+      rev: attempt.rev,
+      attempt: attempt.attempt,
       node: this.#options.node,
       signal,
     };
     try {
       const run = request.definition?.run;
-      const output = await (run === undefined ? request.runLogic(signal) : run(request.input, context));
+      const output = await (run === undefined ? attempt.runLogic(signal) : run(attempt.input, context));
       return { ok: true, output };
     } catch (error) {
       return { ok: false, error };

@@ -1,8 +1,11 @@
-import type { InboxMessage, InboxSubscription, StoredValue } from "./ports/index.ts";
+import type { InboxMessage, StoredValue } from "./ports/index.ts";
 import { parseActorKey } from "@holdfast/protocol";
 import { ActorCell } from "./actor-cell.ts";
-import type { CellCounter, CellHost, CellReport, NodeServices } from "./cell-host.ts";
+import type { CellCounter, CellHost, CellReport, JobTurn, NodeServices } from "./cell-host.ts";
 import { Cursor } from "./cursor.ts";
+import { InboxIntake } from "./inbox-intake.ts";
+import type { JobAttempt } from "./job-table.ts";
+import { CELL_BYTES } from "./memory-budget.ts";
 import { encodeParked } from "./parked-message.ts";
 import { KnownWork } from "./rehydration/known-work.ts";
 import { TimerQueue, type ArmedTimer } from "./timer-queue.ts";
@@ -63,7 +66,9 @@ export class PartitionOwner implements CellHost {
   readonly #recheck = new Set<string>();
   /** Jobs that another node was running when we last looked. */
   readonly #custody = new Set<string>();
-  #subscription: InboxSubscription | undefined;
+  /** Actors that gave their place in memory back, with the sequence of their record then. */
+  readonly #leftAt = new Map<string, number>();
+  #subscription: InboxIntake | undefined;
   #isCaughtUp = false;
 
   constructor(options: PartitionOwnerOptions) {
@@ -95,15 +100,33 @@ export class PartitionOwner implements CellHost {
     return this.#isCaughtUp;
   }
 
+  /** Its inbox is not read now, for want of memory. */
+  get isPaused(): boolean {
+    return this.#subscription?.isPaused ?? false;
+  }
+
+  /** Times that its inbox was not read for want of memory. */
+  get pauses(): number {
+    return this.#subscription?.pauses ?? 0;
+  }
+
   /** Starts reading the mailbox from the cursor; parked messages of the former owner are remembered for their actors. */
   async open(): Promise<void> {
-    const { log } = this.#services;
+    const { log, flow, clock, telemetry } = this.#services;
     const parked = await log.fetch("parked", `${this.partition}.>`, 0, 10_000);
     for (const message of parked) this.#parkedKeys.add(message.key);
-    const subscription = await log.subscribe(this.partition, this.cursor.next, (message) => this.#deliver(message));
-    this.#subscription = subscription;
-    subscription.failed.addEventListener("abort", () => this.#options.deaf());
-    if (subscription.failed.aborted) this.#options.deaf();
+    const intake = await InboxIntake.open({
+      partition: this.partition,
+      from: this.cursor.next,
+      deliver: (message) => this.#deliver(message),
+      log,
+      memory: flow.memory,
+      clock,
+      telemetry,
+    });
+    this.#subscription = intake;
+    intake.failed.addEventListener("abort", () => this.#options.deaf());
+    if (intake.failed.aborted) this.#options.deaf();
   }
 
   /** Waits until everything stored before now was handed over, then lets timers and recovered jobs run. */
@@ -113,6 +136,7 @@ export class PartitionOwner implements CellHost {
     this.#isCaughtUp = true;
     this.timers.open();
     for (const cell of this.cells.values()) cell.recheckJobs();
+    void this.recheck(); // those that have left memory meanwhile
   }
 
   /** Lets the cursor of a quiet partition follow its stream: it would keep the messages of its neighbours for ever. */
@@ -124,8 +148,30 @@ export class PartitionOwner implements CellHost {
 
   /** Loads an actor and takes up its work. @param stored its value, when it was read already */
   rehydrate(key: string, stored?: StoredValue): Promise<void> {
-    const cell = this.#cell(key);
+    const cell = this.signal.aborted ? undefined : this.#cell(key);
     return cell === undefined ? Promise.resolve() : cell.rehydrate(stored);
+  }
+
+  beginJob(key: string, turn: JobTurn): Promise<JobAttempt | undefined> {
+    const cell = this.signal.aborted ? undefined : this.#cell(key);
+    return cell === undefined ? Promise.resolve(undefined) : cell.beginJob(turn);
+  }
+
+  leftMemory(key: string, seq: number): void {
+    this.cells.get(key)?.stop();
+    if (!this.cells.delete(key)) return;
+    this.#services.flow.memory.hold("cells", -CELL_BYTES);
+    this.#leftAt.set(key, seq);
+  }
+
+  /** Whether everything a stored record asks for is taken care of here: its copy is in memory, or left it as it is stored. */
+  isInHand(key: string, seq: number): boolean {
+    return this.cells.get(key)?.hasCopy === true || this.#leftAt.get(key) === seq;
+  }
+
+  /** What changes from now on is for the next sweep. */
+  swept(): void {
+    this.#leftAt.clear();
   }
 
   /** After one of our heartbeats was stored: asks those again whose jobs were held up, once everything stored by now was read. */
@@ -139,16 +185,18 @@ export class PartitionOwner implements CellHost {
       for (const key of keys) this.#recheck.add(key);
       return;
     }
-    for (const key of keys) this.cells.get(key)?.recheckJobs();
+    for (const key of keys) {
+      const cell = this.cells.get(key);
+      if (cell?.hasCopy === true) cell.recheckJobs();
+      else void this.#services.flow.rehydrating.run(() => this.rehydrate(key));
+    }
   }
 
   /** Drops cells that are at rest; their timers stay armed. */
   releaseIdle(): void {
     const now = this.#services.clock.monotonicMs();
     for (const [key, cell] of this.cells) {
-      if (!cell.canLeaveMemory(now)) continue;
-      cell.stop();
-      this.cells.delete(key);
+      if (cell.canLeaveMemory(now)) this.leftMemory(key, 0);
     }
   }
 
@@ -159,7 +207,10 @@ export class PartitionOwner implements CellHost {
     this.timers.close();
     await this.#subscription?.stop();
     for (const cell of this.cells.values()) cell.stop();
+    this.#services.jobs.forgetWaiting(this.partition); // P3
     await Promise.all([...this.cells.values()].map((cell) => cell.settle()));
+    this.#services.flow.memory.hold("cells", -CELL_BYTES * this.cells.size);
+    this.cells.clear();
   }
 
   mayStartEffects(): boolean {
@@ -237,6 +288,7 @@ export class PartitionOwner implements CellHost {
     if (served === undefined) return undefined;
     const cell = new ActorCell(key, this.#services, this, served);
     this.cells.set(key, cell);
+    this.#services.flow.memory.hold("cells", CELL_BYTES);
     return cell;
   }
 

@@ -10,6 +10,7 @@ import type { ChosenBlobs } from "./blobs/choose-blobs.ts";
 import { blobsOfRecord } from "./blobs/named-blobs.ts";
 import type { CellHost, NodeServices, ServedType } from "./cell-host.ts";
 import type { OutboxDispatcher } from "./outbox-dispatcher.ts";
+import { DECODED_FACTOR } from "./memory-budget.ts";
 import type { InboxMessage, StoredValue } from "./ports/index.ts";
 
 /**
@@ -35,6 +36,8 @@ export class RecordHolder {
   #wasLoaded = false;
   /** Blobs that the step in hand has named. */
   #chosen: ChosenBlobs | undefined;
+  /** What the decoded record is taken to hold, bytes. */
+  #heldBytes = 0;
 
   constructor(key: string, services: NodeServices, host: CellHost, served: ServedType) {
     this.#key = key;
@@ -48,6 +51,16 @@ export class RecordHolder {
     return this.#record;
   }
 
+  /** Sequence of the stored record; 0 without one. */
+  get seq(): number {
+    return this.#seq;
+  }
+
+  /** What the decoded record is taken to hold, bytes; 0 without one. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
   /** Why the stored record cannot be used here; undefined when it can, or when there is none. */
   get unreadable(): string | undefined {
     return this.#unreadable;
@@ -56,6 +69,7 @@ export class RecordHolder {
   forget(): void {
     this.#record = undefined;
     this.#seq = 0;
+    this.#hold(0);
     this.#considered = { generation: this.#host.generation, inbox: 0, control: 0 };
   }
 
@@ -118,6 +132,7 @@ export class RecordHolder {
       this.#host.work.seen(this.#key, stored.seq, header.needsWork);
       this.#record = record;
       this.#seq = stored.seq;
+      this.#hold(stored.bytes.length);
       this.#unreadable = undefined;
       this.#host.resolved(this.#key, "parked", "quarantined");
       const isSameStream = record.considered.generation === this.#host.generation;
@@ -167,10 +182,17 @@ export class RecordHolder {
     }
     this.#record = record;
     this.#seq = outcome.seq;
+    this.#hold(bytes.length);
     this.#host.count("committed");
     const after = services.crashPoints.reach("after-commit", this.#key);
     if (after !== undefined) await after;
     return true;
+  }
+
+  #hold(encodedBytes: number): void {
+    const bytes = encodedBytes * DECODED_FACTOR;
+    if (bytes !== this.#heldBytes) this.#services.flow.memory.hold("records", bytes - this.#heldBytes);
+    this.#heldBytes = bytes;
   }
 
   #check(record: ActorRecord): void {

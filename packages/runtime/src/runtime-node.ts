@@ -3,9 +3,11 @@ import { PayloadStore } from "./blobs/payload-store.ts";
 import { BrokerTime } from "./broker-time.ts";
 import type { NodeServices } from "./cell-host.ts";
 import { FleetView } from "./fleet-view.ts";
+import { createFlowControl, type FlowControl } from "./flow-control.ts";
 import { publishOutcome } from "./job-outcome.ts";
 import { InboxTrimmer } from "./inbox-trimmer.ts";
 import { JobTable } from "./job-table.ts";
+import { LoadReporter } from "./load-reporter.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import { Linger } from "./linger.ts";
 import { Membership } from "./membership.ts";
@@ -63,12 +65,13 @@ export class RuntimeNode {
       time,
       ttlMs: this.settings.leaseTtlMs,
     });
+    const flow = createFlowControl(this.settings, clock);
     const jobs = new JobTable({
       node: this.name,
-      defaultConcurrency: this.settings.jobConcurrency,
-      publish: (request, outcome) => publishOutcome(this.#services, request, outcome, this.#stopping.signal),
+      limits: flow.jobs,
+      publish: (job, outcome) => publishOutcome(this.#services, job, outcome, this.#stopping.signal),
       reach: (point, key) => options.crashPoints.reach(point, key),
-      changed: () => undefined,
+      held: (bytes) => flow.memory.hold("jobs", bytes),
       monotonicMs: () => clock.monotonicMs(),
     });
     this.#services = {
@@ -89,6 +92,7 @@ export class RuntimeNode {
       telemetry,
       settings: this.settings,
       journalLinger: new Linger(clock, this.settings.journalLingerMs),
+      flow,
     };
     this.#partitions = new PartitionSet({
       services: this.#services,
@@ -120,6 +124,11 @@ export class RuntimeNode {
     return this.#services.jobs;
   }
 
+  /** What bounds the work of this node, and how much of it is used. */
+  get flow(): FlowControl {
+    return this.#services.flow;
+  }
+
   /** Joins the fleet. Resolves once the first heartbeat is stored; partitions follow. @throws RuntimeFault HF-3004 */
   async start(): Promise<void> {
     await this.#membership.claimName(this.#stopping.signal);
@@ -134,6 +143,8 @@ export class RuntimeNode {
     });
     this.#every(this.settings.heartbeatMs, () => this.#tick());
     this.#every(this.settings.heartbeatMs, () => this.#tellStuck());
+    const load = this.#loadReporter();
+    this.#every(this.settings.heartbeatMs, () => load.report());
     this.#every(this.settings.sweepMs, () => this.#partitions.sweep());
     const { clock, ports, scheme, telemetry } = this.#options;
     const trimmer = new InboxTrimmer({
@@ -204,7 +215,7 @@ export class RuntimeNode {
       const seen = this.view.leases.get(partition);
       if (seen !== undefined) this.#partitions.leaseSeen(partition, seen.lease);
     }
-    if (!value.key.startsWith("report.") && !value.key.startsWith("stuck.")) this.#plan();
+    if (!/^(?:report|stuck|busy)\./.test(value.key)) this.#plan();
   }
 
   async #tick(): Promise<void> {
@@ -292,6 +303,20 @@ export class RuntimeNode {
     if (text === this.#lastReport) return;
     if (await this.#options.ports.fleet.put(`stuck.${this.name}`, new TextEncoder().encode(text)))
       this.#lastReport = text;
+  }
+
+  #loadReporter(): LoadReporter {
+    const { clock, ports, scheme } = this.#options;
+    return new LoadReporter({
+      node: this.name,
+      fleet: ports.fleet,
+      log: ports.log,
+      clock,
+      partitions: () => this.#partitions.owners,
+      partitionsPerStream: Math.max(1, this.#allPartitions.length / scheme.shards),
+      busyFrom: this.settings.busyFrom,
+      validMs: 3 * this.settings.heartbeatMs,
+    });
   }
 
   #every(ms: number, work: () => Promise<void>): void {

@@ -17,8 +17,20 @@ export interface RuntimeSettings {
   readonly journalLingerMs: number;
   /** Messages to an actor that was never started are kept for this long. */
   readonly orphanMs: number;
+  /** Actors that the whole node loads for a takeover, a sweep or a recheck at the same time. */
   readonly rehydrateConcurrency: number;
+  /** Actors that the whole node steps at the same time: load, macrostep, commit. */
+  readonly stepConcurrency: number;
+  /** Jobs of one source that run at the same time, unless its definition says otherwise. */
   readonly jobConcurrency: number;
+  /** Jobs of the whole node that run at the same time. */
+  readonly nodeJobConcurrency: number;
+  /** Provider tag → jobs with that tag that run at the same time. */
+  readonly providerConcurrency: Readonly<Record<string, number>>;
+  /** Memory that this process is meant for, MiB. What it holds for actors is bounded so that it stays near that. */
+  readonly memoryMb: number;
+  /** Messages of one partition that wait for their actors from which on senders from outside are told to come back later. */
+  readonly busyFrom: number;
   /** Partition moves one node takes part in at a time. */
   readonly movesAtOnce: number;
 }
@@ -34,8 +46,13 @@ export const DEFAULT_SETTINGS: RuntimeSettings = {
   cursorFlushMs: 5000,
   journalLingerMs: 5,
   orphanMs: 600_000,
-  rehydrateConcurrency: 16,
+  rehydrateConcurrency: 32,
+  stepConcurrency: 256,
   jobConcurrency: 32,
+  nodeJobConcurrency: 128,
+  providerConcurrency: {},
+  memoryMb: 512,
+  busyFrom: 1000,
   movesAtOnce: 2,
 };
 

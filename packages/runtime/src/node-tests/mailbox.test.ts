@@ -1,6 +1,7 @@
 import { MAX_MAILBOX_MESSAGES } from "@holdfast/protocol";
 import { describe, expect, test } from "vitest";
 import { Mailbox } from "../mailbox.ts";
+import { MemoryBudget } from "../memory-budget.ts";
 import { MemoryFleet } from "./memory-fleet.ts";
 
 const numbers = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n);
@@ -28,7 +29,7 @@ describe("the mailbox of an actor", () => {
     const fleet = new MemoryFleet();
     const key = fleet.key("resting", "a");
     for (const n of numbers(200)) await fleet.send(key, { type: "ADD", n });
-    const mailbox = new Mailbox(key, fleet.outsider.log);
+    const mailbox = new Mailbox(key, fleet.outsider.log, new MemoryBudget(1_000_000));
     const inbox = await fleet.outsider.log.subscribe(key.slice(0, 3), 1, (message) => mailbox.offer(message));
     await inbox.readThrough(new AbortController().signal);
     const takeAll = (): readonly number[] => {

@@ -33,7 +33,7 @@ export async function takeUpPartition(
   await inParallel([...live], services.settings.rehydrateConcurrency, async ([key, stored]) => {
     const reached = services.crashPoints.reach("mid-rehydration", key);
     if (reached !== undefined) await reached;
-    await owner.rehydrate(key, stored);
+    await services.flow.rehydrating.run(() => owner.rehydrate(key, stored));
   });
   const restoredAtMs = clock.monotonicMs();
   await owner.catchUp();

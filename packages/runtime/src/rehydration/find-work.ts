@@ -66,7 +66,7 @@ async function fromCheckpoint(services: NodeServices, owner: PartitionOwner): Pr
 
 function scan(services: NodeServices, searches: readonly Search[], signal: AbortSignal): Promise<number> {
   const byPartition = new Map(searches.map((search) => [search.owner.partition, search]));
-  let bytesLeft = VALUES_BYTES;
+  let bytesLeft = Math.min(VALUES_BYTES, services.flow.memory.limitBytes / 16); // every shard has a scan of its own
   const visit = ({ key, seq, needsWork, bytes }: ScanEntry): void => {
     const search = byPartition.get(key.slice(0, key.indexOf(".")));
     if (search === undefined) return;

@@ -18,14 +18,17 @@ export async function sweepPartition(services: NodeServices, owner: PartitionOwn
       parts: [{ partition: owner.partition, fromSeq: isFull ? 0 : fromSeq }],
       visit: ({ key, seq, needsWork }) => {
         owner.work.seen(key, seq, needsWork);
-        if (needsWork && owner.cells.get(key)?.hasCopy !== true) missing.add(key);
+        if (needsWork && !owner.isInHand(key, seq)) missing.add(key);
         else missing.delete(key);
       },
       signal: owner.signal,
     });
     owner.work.scanned(barrierSeq);
+    owner.swept();
     if (isFull) owner.fullScanAtMs = now;
-    await inParallel([...missing], services.settings.rehydrateConcurrency, (key) => owner.rehydrate(key));
+    await inParallel([...missing], services.settings.rehydrateConcurrency, (key) =>
+      services.flow.rehydrating.run(() => owner.rehydrate(key)),
+    );
     if (missing.size > 0) services.telemetry.warn("sweep.found", { partition: owner.partition, actors: missing.size });
     owner.releaseIdle();
     return barrierSeq;
