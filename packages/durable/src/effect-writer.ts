@@ -52,9 +52,10 @@ export class EffectWriter {
 
   start({ kind, key, id, src, sync, input, blobs }: Spawned): void {
     if (kind === "actor") {
-      const { principal } = this.#options.record;
+      const { record, nowMs } = this.#options;
+      const { principal } = record;
       const withInput = blobs !== undefined ? { blobs } : input === undefined ? {} : { input };
-      this.#put({ kind: "start", to: key, childId: id, sync, principal, ...withInput });
+      this.#put({ kind: "start", to: key, childId: id, sync, principal, atMs: nowMs, ...withInput });
       return;
     }
     this.local.push({ kind: kind === "job" ? "startJob" : "startHost", childKey: key, childId: id, src, input });

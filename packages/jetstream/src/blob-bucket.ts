@@ -28,12 +28,31 @@ export interface BlobBucket {
    * @throws RuntimeFault HF-4008 when nobody answered
    */
   get(name: string): Promise<Uint8Array | undefined>;
+  /** Blobs from a sequence on that were last put before a moment (broker time, Unix ms), oldest first, at most `limit`. */
+  olderThan(beforeMs: number, fromSeq: number, limit: number, signal?: AbortSignal): Promise<readonly StoredBlob[]>;
+  /**
+   * Removes this very copy. One that is put meanwhile stays: it has chunks of its own, and a later entry.
+   *
+   * Chunks first: a process that dies in between leaves an entry without them, which `get` and `put` take for nothing, and a later `remove`
+   * finds.
+   */
+  remove(blob: StoredBlob): Promise<void>;
+}
+
+/** One copy of a blob. */
+export interface StoredBlob {
+  readonly name: string;
+  readonly copy: string;
+  readonly seq: number;
 }
 
 const CHUNK_BYTES = 128 * 1024;
 const RETRY_FOR_MS = 20_000;
+/** A blob that is put again after this time is stored anew, so that who removes old ones sees that it is young. ms */
+const REFRESH_AFTER_MS = 12 * 3_600_000;
 
 const ObjectMeta = z.object({
+  name: z.string().default(""),
   nuid: z.string(),
   size: z.number(),
   chunks: z.number(),
@@ -45,14 +64,21 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /** @param bucket name of an object store whose stream exists */
-export function blobBucket(link: Link, bucket: string): BlobBucket {
+export function blobBucket(
+  link: Link,
+  bucket: string,
+  { refreshAfterMs = REFRESH_AFTER_MS }: { readonly refreshAfterMs?: number } = {},
+): BlobBucket {
   const stream = `OBJ_${bucket}`;
   const metaSubject = (name: string): string => `$O.${bucket}.M.${base64UrlPadded(encoder.encode(name))}`;
+  const metaSubjects = `$O.${bucket}.M.>`;
   const chunkSubject = (id: string): string => `$O.${bucket}.C.${id}`;
-  const findMeta = async (name: string): Promise<ObjectMeta | undefined> => {
+  const findMeta = async (name: string): Promise<(ObjectMeta & { readonly storedAtMs: number }) | undefined> => {
     const stored = await readLast(link, stream, metaSubject(name));
     const meta = stored === undefined ? undefined : parseMeta(stored.bytes);
-    return meta === undefined || meta.deleted ? undefined : meta;
+    return stored === undefined || meta === undefined || meta.deleted
+      ? undefined
+      : { ...meta, storedAtMs: stored.storedAtMs };
   };
 
   const readChunks = async (meta: ObjectMeta): Promise<Uint8Array | undefined> => {
@@ -64,7 +90,8 @@ export function blobBucket(link: Link, bucket: string): BlobBucket {
   return {
     async put(name, bytes) {
       const present = await findMeta(name);
-      const stored = present === undefined ? undefined : await readChunks(present);
+      const isYoung = present !== undefined && Date.now() - present.storedAtMs < refreshAfterMs;
+      const stored = isYoung ? await readChunks(present) : undefined;
       if (stored !== undefined && Buffer.compare(stored, bytes) === 0) return;
       // A fresh id per call: two nodes that put the same blob at once never mix their chunks; the later meta wins, both are whole.
       const id = nuid.next();
@@ -94,6 +121,21 @@ export function blobBucket(link: Link, bucket: string): BlobBucket {
       });
       if (present === undefined) return;
       await purgeBelow(link, { stream, filter: chunkSubject(present.nuid), belowSeq: Number.MAX_SAFE_INTEGER });
+    },
+
+    async olderThan(beforeMs, fromSeq, limit, signal) {
+      const found: StoredBlob[] = [];
+      const entries = await filteredHistory(link, { stream, filters: [metaSubjects], fromSeq, limit, signal });
+      for (const { bytes, seq, storedAtMs } of entries) {
+        const meta = parseMeta(bytes);
+        if (storedAtMs < beforeMs && meta !== undefined) found.push({ name: meta.name, copy: meta.nuid, seq });
+      }
+      return found;
+    },
+
+    async remove({ name, copy, seq }) {
+      await purgeBelow(link, { stream, filter: chunkSubject(copy), belowSeq: Number.MAX_SAFE_INTEGER });
+      await purgeBelow(link, { stream, filter: metaSubject(name), belowSeq: seq + 1 });
     },
 
     async get(name) {

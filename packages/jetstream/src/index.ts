@@ -1,4 +1,4 @@
-export { blobBucket, type BlobBucket } from "./blob-bucket.ts";
+export { blobBucket, type BlobBucket, type StoredBlob } from "./blob-bucket.ts";
 export { barrierScan, type BarrierScanOptions } from "./barrier-scan.ts";
 export { compareAndSet, type CompareAndSetOutcome, type CompareAndSetRequest } from "./compare-and-set.ts";
 export { connectNats, type ConnectOptions } from "./connection.ts";
@@ -14,6 +14,7 @@ export {
 } from "./idempotency-store.ts";
 export { KV_OPERATION_HEADER, watchBucket, type KvValue, type KvWatchOptions } from "./kv-watch.ts";
 export { readLast, readNext, readSeq, type ReadOptions, type StoredMessage } from "./leader-read.ts";
+export { listSubjects, type ListSubjectsOptions } from "./list-subjects.ts";
 export { Link, type CoreMessage, type LinkStatus } from "./link.ts";
 export { type NamespaceLayout } from "./manifest.ts";
 export {
@@ -27,6 +28,7 @@ export { OrderedReader, type OrderedReaderOptions } from "./ordered-reader.ts";
 export { publishStored, type PublishRequest, type StorePublishOutcome } from "./publish.ts";
 export { publishUnacked } from "./publish-unacked.ts";
 export { purgeBelow, type PurgeOptions } from "./purge.ts";
+export { readHeaders, type ReadHeadersOptions } from "./read-headers.ts";
 export { MINIMUM_SERVER_VERSION } from "./server-version.ts";
 export { streamPosition, type StreamPosition } from "./stream-info.ts";
 export { type StreamMessage } from "./stream-message.ts";

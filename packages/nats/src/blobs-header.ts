@@ -1,5 +1,5 @@
 /** Names the blobs that a stored message refers to, so that who sweeps blobs need not read its bytes. */
-const BLOBS_HEADER = "Hf-Blobs";
+export const BLOBS_HEADER = "Hf-Blobs";
 
 /** Characters of each SHA-256: 128 bits tell blobs apart, and a record may name hundreds. */
 const NAME_CHARACTERS = 32;

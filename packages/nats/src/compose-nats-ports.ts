@@ -1,10 +1,20 @@
 import type { Link, OpenNamespace } from "@holdfast/jetstream";
-import type { BlobStore, FleetRegistry, Journal, MessageLog, RecordStore } from "@holdfast/runtime/ports";
+import type {
+  BlobStore,
+  BlobSweepStore,
+  FleetRegistry,
+  Journal,
+  MessageLog,
+  RecordStore,
+  RetentionStore,
+} from "@holdfast/runtime/ports";
 import { namespaceStreams } from "./namespace-streams.ts";
+import { NatsBlobSweepStore } from "./nats-blob-sweep-store.ts";
 import { NatsBlobStore } from "./nats-blob-store.ts";
 import { NatsFleetRegistry } from "./nats-fleet-registry.ts";
 import { NatsJournal } from "./nats-journal.ts";
 import { NatsMessageLog, type MessageLogNotices } from "./nats-message-log.ts";
+import { NatsRetentionStore } from "./nats-retention-store.ts";
 import { NatsRecordStore } from "./nats-record-store.ts";
 
 export interface NatsPorts {
@@ -13,6 +23,8 @@ export interface NatsPorts {
   readonly journal: Journal;
   readonly fleet: FleetRegistry;
   readonly blobs: BlobStore;
+  readonly retention: RetentionStore;
+  readonly blobSweep: BlobSweepStore;
 }
 
 export interface NatsPortsOptions extends Partial<MessageLogNotices> {
@@ -31,5 +43,7 @@ export function composeNatsPorts(link: Link, namespace: OpenNamespace, options: 
     journal: new NatsJournal(link, streams),
     fleet: new NatsFleetRegistry(link, streams, onFault),
     blobs: new NatsBlobStore(link, streams),
+    retention: new NatsRetentionStore(link, streams),
+    blobSweep: new NatsBlobSweepStore(link, streams),
   };
 }

@@ -26,6 +26,8 @@ export const Envelope = z.discriminatedUnion("kind", [
     input: z.unknown().optional(),
     blobs,
     principal: Principal.optional(),
+    /** When its parent decided it, broker time. */
+    atMs: z.number().optional(),
     replyTo: ReplyTo.optional(),
   }),
   z.object({

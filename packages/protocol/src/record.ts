@@ -131,6 +131,8 @@ export const Effect = z.discriminatedUnion("kind", [
     sync: z.boolean(),
     input: z.unknown().optional(),
     principal: Principal,
+    /** When it was decided, broker time. */
+    atMs: z.number().optional(),
   }),
   z.object({
     kind: z.literal("send"),
@@ -212,6 +214,8 @@ export const ActorRecord = z.object({
   directory: z.record(z.string(), z.string()),
   /** Kept on a terminal record: what a duplicate start is answered with. */
   settled: Effect.optional(),
+  /** The record has ended for good and was made small; what a duplicate needs to be known as one is still here. Broker times. */
+  tombstone: z.object({ endedAtMs: z.number(), atMs: z.number() }).optional(),
 });
 export type ActorRecord = z.infer<typeof ActorRecord>;
 

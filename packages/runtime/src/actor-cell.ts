@@ -11,10 +11,11 @@ import { clearOutbox, fitToMachine, isAtRest, storeMark, type CellStores } from 
 import type { HotActor } from "./hot-actors.ts";
 import type { JobAttempt } from "./job-table.ts";
 import { Mailbox, type MailboxItem } from "./mailbox.ts";
-import { outcomeOfDrop, refusalOfOutside } from "./message-reading.ts";
 import type { OutboxDispatcher } from "./outbox-dispatcher.ts";
+import { outcomeOfDrop, refusalOfOutside, type ReadMessage } from "./message-reading.ts";
 import type { InboxMessage, StoredValue } from "./ports/index.ts";
 import { RecordHolder } from "./record-holder.ts";
+import { freshStartMs, judgeOldStart, unwantedStart } from "./retention/wanted-start.ts";
 
 /** What a step takes whose record is small, or was not read yet. */
 const LEAST_STEP_BYTES = 16 * 1024;
@@ -291,6 +292,9 @@ export class ActorCell implements HotActor {
     const read = this.#mail.read(message);
     if (read === undefined) return this.#mail.park(message, isReoffered, "unreadable message");
     const undo = isReoffered ? undefined : this.#holder.consider(message);
+    const verdict = await this.#judgeStart(read);
+    if (verdict === "unwanted") return this.#mail.drop(message, isReoffered, unwantedStart(this.key));
+    if (verdict === "unknown") return this.#mail.park(message, isReoffered, "its start is old, its parent unreadable");
     const refusal = message.principal === undefined ? undefined : refusalOfOutside(this.#served.definition, read);
     if (refusal !== undefined) return this.#mail.refuse(message, isReoffered, read, refusal);
     const applied = await this.#stepper.take(read.step, read.blobs, (outcome) => this.#mail.reply(read, outcome));
@@ -302,6 +306,15 @@ export class ActorCell implements HotActor {
     if (applied.kind !== "done") return false;
     if (applied.frees) await this.#reoffer();
     return this.#mail.finish(message, isReoffered); // A3
+  }
+
+  /** F9: what an old start began may have ended, and left memory and store, long ago. */
+  async #judgeStart({ step, envelope }: ReadMessage): ReturnType<typeof judgeOldStart> {
+    if (step.kind !== "start" || envelope.kind !== "start" || this.#holder.record !== undefined) return "wanted";
+    const { parent } = step;
+    const ageMs = this.#services.time.nowMs() - (envelope.atMs ?? Number.POSITIVE_INFINITY);
+    if (parent === undefined || ageMs < freshStartMs(this.#services.settings)) return "wanted";
+    return judgeOldStart(this.#services, this.key, parent);
   }
 
   /** Applies what is not a message. Set aside means: it stays in the record, and is tried again when that is loaded again. */

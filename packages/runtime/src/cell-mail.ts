@@ -48,6 +48,13 @@ export class CellMail {
     return this.finish(message, isReoffered);
   }
 
+  /** A message that must not have an effect any more, whoever sent it again. */
+  async drop(message: InboxMessage, isReoffered: boolean, { code, message: reason }: RuntimeFault): Promise<true> {
+    this.#services.telemetry.warn("message.dropped", { key: this.#key, seq: message.seq, code, reason });
+    this.#host.count("dropped");
+    return this.finish(message, isReoffered);
+  }
+
   /** A message that nothing more is to be done about, here or after a takeover. @returns true: it was taken care of */
   async finish(message: InboxMessage, isReoffered: boolean): Promise<true> {
     // The sequence of one that was set aside counts in another stream: it says nothing to the cursor of the partition.

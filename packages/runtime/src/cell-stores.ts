@@ -1,5 +1,5 @@
 import { fits, passOver, reconcile, type StepMessage, type StepResult } from "@holdfast/durable";
-import { RuntimeFault, toPlainFault, type ActorRecord } from "@holdfast/protocol";
+import { isTerminal, RuntimeFault, toPlainFault, type ActorRecord } from "@holdfast/protocol";
 import type { NodeServices, ServedType } from "./cell-host.ts";
 import type { OutboxDispatcher } from "./outbox-dispatcher.ts";
 import type { RecordHolder } from "./record-holder.ts";
@@ -72,7 +72,7 @@ export async function fitToMachine({ served, holder }: CellStores): Promise<bool
   const { record } = holder;
   if (record === undefined) return false;
   const { compiled } = served;
-  if (record.machine.hash === compiled.stamp.hash) return true;
+  if (record.machine.hash === compiled.stamp.hash || isTerminal(record.status)) return true;
   if (!fits(compiled, record)) {
     holder.park(
       `its state does not exist in ${compiled.stamp.id}@${compiled.stamp.version} of this build. Deploy the build that wrote it, or a migration.`,

@@ -50,6 +50,7 @@ function envelopeOf(sender: Sender, effect: MessageEffect, id: string): Envelope
         ...(effect.input !== undefined && { input: effect.input }),
         ...(effect.blobs !== undefined && { blobs: effect.blobs }),
         principal: effect.principal,
+        ...(effect.atMs !== undefined && { atMs: effect.atMs }),
       };
     case "send":
       return {

@@ -132,7 +132,8 @@ export function outcomeOfDropped(
   reason: DropReason,
   record: ActorRecord | undefined,
 ): MessageOutcome {
-  if (reason !== "terminal" || record === undefined || message.kind !== "event") return outcomeOfDrop(reason, record);
+  const isTold = reason === "terminal" && record?.tombstone === undefined; // a tombstone has no context to judge by
+  if (!isTold || record === undefined || message.kind !== "event") return outcomeOfDrop(reason, record);
   const why = definition.noEffect?.(message.event, record.snapshot.context, record.snapshot.value).kind ?? "noEffect";
   return why === "noEffect" ? outcomeOfDrop(reason, record) : outcomeOfIgnored(definition, message, record);
 }

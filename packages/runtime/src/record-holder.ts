@@ -1,5 +1,6 @@
 import { needsWork, type StepEnv } from "@holdfast/durable";
 import {
+  isTerminal,
   MAX_CARRIED_EFFECTS,
   RuntimeFault,
   type ActorRecord,
@@ -167,6 +168,7 @@ export class RecordHolder {
       token,
       needsWork: work,
       blobs: blobsOfRecord(record),
+      ended: isTerminal(record.status) ? ("record" as const) : undefined,
     };
     const issued = this.#host.work.issued(this.#key);
     const outcome = await services.records.commit(request).catch((error: unknown) => {

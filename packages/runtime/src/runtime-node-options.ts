@@ -3,6 +3,7 @@ import type { PartitionScheme } from "@holdfast/protocol";
 import type { ActorDefinition } from "./actor-definition.ts";
 import type {
   BlobStore,
+  BlobSweepStore,
   Clock,
   CrashPoints,
   FleetRegistry,
@@ -10,6 +11,7 @@ import type {
   MessageLog,
   Random,
   RecordStore,
+  RetentionStore,
   Telemetry,
 } from "./ports/index.ts";
 import type { RuntimeSettings } from "./settings.ts";
@@ -27,6 +29,9 @@ export interface RuntimeNodeOptions {
     readonly journal: Journal;
     readonly fleet: FleetRegistry;
     readonly blobs: BlobStore;
+    /** Absent: nothing is ever removed. */
+    readonly retention?: RetentionStore;
+    readonly blobSweep?: BlobSweepStore;
   };
   readonly clock: Clock;
   readonly random: Random;

@@ -17,6 +17,7 @@ import { planPlacement } from "./placement.ts";
 import type { FleetValue } from "./ports/index.ts";
 import { repeatEvery } from "./repeated-work.ts";
 import { compileTypes, reportLint } from "./served-types.ts";
+import { RetentionDuty } from "./retention/retention-duty.ts";
 import type { RuntimeNodeOptions } from "./runtime-node-options.ts";
 import { resolveSettings, type RuntimeSettings } from "./settings.ts";
 
@@ -158,8 +159,20 @@ export class RuntimeNode {
       await this.#partitions.flushCursors();
       await trimmer.trim(new Set(this.#partitions.owners.keys()));
     });
+    this.#retain();
     reportLint(this.#services.types, telemetry);
     this.#plan();
+  }
+
+  /** What nobody needs any more goes, beside everything else. */
+  #retain(): void {
+    const { retention: store, blobSweep: blobs } = this.#options.ports;
+    if (store === undefined || blobs === undefined) return;
+    const { owners } = this.#partitions;
+    const partitions = this.#allPartitions;
+    const duty = new RetentionDuty({ services: this.#services, view: this.view, owners, store, blobs, partitions });
+    this.#every(this.settings.retentionMs, () => duty.look());
+    this.#every(this.settings.blobSweepMs, () => duty.sweep());
   }
 
   /** Leaves as planned (N3). Resolves when everything moved and jobs have settled, or the grace time is over. */

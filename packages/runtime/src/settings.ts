@@ -31,9 +31,22 @@ export interface RuntimeSettings {
   readonly memoryMb: number;
   /** Messages of one partition that wait for their actors from which on senders from outside are told to come back later. */
   readonly busyFrom: number;
+  /** An actor that ended is made a tombstone after this time; until then its record is whole. */
+  readonly keepEndedMs: number;
+  /** A tombstone that nobody needs any more goes after this time, and its journal with it. */
+  readonly keepTombstoneMs: number;
+  /** How often the owner of a partition looks for what may go. */
+  readonly retentionMs: number;
+  /** Actors of one partition that one look deals with. */
+  readonly retentionBatch: number;
+  /** Blobs that nothing names any more go when they are at least this old. */
+  readonly keepBlobMs: number;
+  readonly blobSweepMs: number;
   /** Partition moves one node takes part in at a time. */
   readonly movesAtOnce: number;
 }
+
+const DAY_MS = 24 * 3_600_000;
 
 export const DEFAULT_SETTINGS: RuntimeSettings = {
   leaseTtlMs: 3000,
@@ -54,6 +67,12 @@ export const DEFAULT_SETTINGS: RuntimeSettings = {
   memoryMb: 512,
   busyFrom: 1000,
   movesAtOnce: 2,
+  keepEndedMs: 7 * DAY_MS,
+  keepTombstoneMs: 30 * DAY_MS,
+  retentionMs: 3_600_000,
+  retentionBatch: 500,
+  keepBlobMs: DAY_MS,
+  blobSweepMs: 6 * 3_600_000,
 };
 
 /** Fills in defaults; the heartbeat follows the TTL unless it is given. */

@@ -1,4 +1,5 @@
 export { type BlobStore } from "./blob-store.ts";
+export { type BlobSweepStore, type OldBlob } from "./blob-sweep-store.ts";
 export { type Clock } from "./clock.ts";
 export { CRASH_POINTS, noCrashPoints, type CrashPoint, type CrashPoints } from "./crash-points.ts";
 export { type FleetRegistry, type FleetValue } from "./fleet-registry.ts";
@@ -14,4 +15,5 @@ export {
   type ScanRequest,
   type StoredValue,
 } from "./record-store.ts";
+export { type EndedRecord, type JournalEnd, type RetentionStore, type WantedRecords } from "./retention-store.ts";
 export { silentTelemetry, type Telemetry } from "./telemetry.ts";

@@ -26,6 +26,8 @@ export interface CommitRequest {
   readonly needsWork: boolean;
   /** SHA-256 of the blobs that the record names: readable without its bytes for who sweeps blobs. */
   readonly blobs?: readonly string[];
+  /** The actor has ended: readable without its bytes for who removes what nobody needs any more. */
+  readonly ended?: "record" | "tombstone" | undefined;
 }
 
 export interface ScanEntry {

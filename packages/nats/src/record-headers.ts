@@ -1,0 +1,4 @@
+/** Whether a record has something to do, readable without its payload. */
+export const WORK_HEADER = "Hf-Work";
+/** Whether its actor has ended: `record` or `tombstone`. */
+export const ENDED_HEADER = "Hf-Ended";

@@ -1,0 +1,160 @@
+import { isTerminal, toPlainFault, type ActorKey } from "@holdfast/protocol";
+import { blobsOfRecord } from "../blobs/named-blobs.ts";
+import type { NodeServices } from "../cell-host.ts";
+import type { PartitionOwner } from "../partition-owner.ts";
+import type { EndedRecord, RetentionStore } from "../ports/index.ts";
+import { tombstoneHeader, tombstoneOf } from "./tombstone.ts";
+import { awaits, loadRecord } from "./wanted-start.ts";
+
+export interface RetentionCounts {
+  /** Records that became tombstones. */
+  shrunk: number;
+  /** Tombstones that went. */
+  removed: number;
+  /** Journals that went after their tombstones. */
+  journals: number;
+  /** Due, but somebody may still need them. */
+  kept: number;
+}
+
+export interface RetentionRoundOptions {
+  readonly services: NodeServices;
+  readonly store: RetentionStore;
+  readonly owner: PartitionOwner;
+  /** Where the last look ended: who must stay for long must not keep the others from their turn. */
+  readonly fromSeq: number;
+  /** Cursor of the partition as the lease stores it: what a successor would begin with. */
+  readonly storedCursor: number;
+}
+
+/**
+ * One look of a partition's owner for what may go.
+ *
+ * Owns: the rules. Does not own: when to look, the cells.
+ *   G1 a record shrinks only when it has ended, its outbox is empty and it is not in memory; by compare-and-set like every other write
+ *   G2 a tombstone goes only when its parent has settled it, no message for it waits, the stored cursor is past its start, and its time is over
+ *   G3 a journal goes only when its last entry says that the actor has ended, and neither record nor tombstone is there any more
+ *   G4 every step may be the last one of this process: the next look finds what is left by what is stored
+ */
+export class RetentionRound {
+  readonly counts: RetentionCounts = { shrunk: 0, removed: 0, journals: 0, kept: 0 };
+  readonly #options: RetentionRoundOptions;
+  #left: number;
+
+  constructor(options: RetentionRoundOptions) {
+    this.#options = options;
+    this.#left = options.services.settings.retentionBatch;
+  }
+
+  /** @returns where the next look begins */
+  async run(): Promise<number> {
+    const { owner, store, services, fromSeq } = this.#options;
+    const { keepEndedMs, keepTombstoneMs, retentionBatch: limit } = services.settings;
+    const nowMs = services.time.nowMs();
+    const journaled = await store.journaled(owner.partition, owner.signal); // before the records: an actor has a record first
+    const isDue = ({ isTombstone, storedAtMs }: EndedRecord): boolean =>
+      nowMs - storedAtMs >= (isTombstone ? keepTombstoneMs : keepEndedMs);
+    const survey = await store.survey(owner.partition, { isDue, fromSeq, limit }, owner.signal);
+    for (const ended of survey.ended) await this.#deal(ended, nowMs);
+    for (const key of journaled) if (!survey.keys.has(key)) await this.#dealWithJournal(key, nowMs);
+    return survey.ended.length < limit ? 1 : (survey.ended.at(-1)?.seq ?? 0) + 1;
+  }
+
+  get #mayGoOn(): boolean {
+    return this.#left > 0 && this.#options.owner.mayStartEffects();
+  }
+
+  async #deal(ended: EndedRecord, nowMs: number): Promise<void> {
+    if (!this.#options.owner.mayStartEffects()) return;
+    try {
+      if (ended.isTombstone) await this.#remove(ended);
+      else await this.#shrink(ended, nowMs);
+    } catch (error) {
+      this.#failed(ended.key, error); // this one stays for the next look, the others go on
+    }
+  }
+
+  /** G1. */
+  async #shrink({ key, seq, storedAtMs }: EndedRecord, nowMs: number): Promise<void> {
+    const { services, owner } = this.#options;
+    const { records, codec, payloads, random } = services;
+    const stored = owner.cells.get(key)?.hasCopy === true ? undefined : await records.load(key);
+    if (stored?.seq !== seq) return;
+    const { header, record } = codec.decodeRecord(stored.bytes);
+    if (header.epoch > owner.epoch) return owner.fenced(header.epoch);
+    if (!isTerminal(record.status) || record.outbox.length > 0 || record.tombstone !== undefined) return this.#keep();
+    const chosen = payloads.choose();
+    const tombstone = tombstoneOf(record, storedAtMs, nowMs, chosen.outside);
+    const token = random.hex(8);
+    const bytes = codec.encodeRecord(tombstone, tombstoneHeader(header, token, owner.epoch, services.incarnation));
+    await payloads.store(chosen);
+    const blobs = blobsOfRecord(tombstone);
+    const outcome = await records.commit({
+      key,
+      bytes,
+      expectedSeq: seq,
+      token,
+      needsWork: false,
+      blobs,
+      ended: "tombstone",
+    });
+    if (outcome.kind === "committed") this.counts.shrunk += 1;
+  }
+
+  /** G2. */
+  async #remove({ key, seq }: EndedRecord): Promise<void> {
+    const { services, owner, store, storedCursor } = this.#options;
+    if (owner.cells.get(key)?.hasCopy === true || owner.hasParked(key)) return this.#keep();
+    const stored = await services.records.load(key);
+    if (stored?.seq !== seq) return;
+    const { record } = services.codec.decodeRecord(stored.bytes);
+    if (record.tombstone === undefined || !isPast(record.genesis, owner.generation, storedCursor)) return this.#keep();
+    if (record.parent !== undefined) {
+      const parent = await loadRecord(services, record.parent.key);
+      const isAwaited = parent?.genesis === record.parent.genesis && awaits(parent, key, record.parent.childId);
+      if (isAwaited) return this.#keep();
+    }
+    if (!owner.mayStartEffects()) return;
+    await store.removeRecord(key, seq);
+    this.counts.removed += 1;
+    await this.#removeJournal(key);
+  }
+
+  /** G3, for what a former look left behind, and for entries that came late. */
+  async #dealWithJournal(key: ActorKey, nowMs: number): Promise<void> {
+    if (!this.#mayGoOn || this.#options.owner.cells.has(key)) return;
+    try {
+      if ((await this.#options.services.records.load(key)) !== undefined) return;
+      this.#left -= 1;
+      await this.#removeJournal(key, nowMs);
+    } catch (error) {
+      this.#failed(key, error);
+    }
+  }
+
+  async #removeJournal(key: ActorKey, nowMs?: number): Promise<void> {
+    const { services, store, owner } = this.#options;
+    const end = await store.journalEnd(key);
+    if (end === undefined || !owner.mayStartEffects()) return;
+    const last = services.codec.decodeJournalBatch(end.bytes).at(-1);
+    const isYoung = nowMs !== undefined && nowMs - end.storedAtMs < services.settings.keepTombstoneMs;
+    if (last === undefined || !isTerminal(last.status) || isYoung) return this.#keep();
+    await store.removeJournal(key, end.seq);
+    this.counts.journals += 1;
+  }
+
+  #keep(): void {
+    this.counts.kept += 1;
+  }
+
+  #failed(key: ActorKey, error: unknown): void {
+    const { code, message: reason } = toPlainFault(error, "HF-4001");
+    this.#options.services.telemetry.warn("retention.failed", { key, code, reason });
+  }
+}
+
+/** Whether the start that a genesis names will not be read again. One of another generation is in no stream any more. */
+function isPast(genesis: string, generation: string, storedCursor: number): boolean {
+  const [of, seq] = genesis.split(":");
+  return of !== generation || Number(seq) < storedCursor;
+}
