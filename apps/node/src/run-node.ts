@@ -9,6 +9,8 @@ export interface RunNodeOptions {
   readonly tied: boolean;
 }
 
+const HOUR_MS = 3_600_000;
+
 /** Runs one agent node until it is told to leave. */
 export async function runNode({ config, tied }: RunNodeOptions): Promise<void> {
   if (tied)
@@ -46,6 +48,8 @@ export async function runNode({ config, tied }: RunNodeOptions): Promise<void> {
       nodeJobConcurrency: config.HOLDFAST_JOB_CONCURRENCY,
       providerConcurrency: config.HOLDFAST_PROVIDER_CONCURRENCY ?? {},
       busyFrom: config.HOLDFAST_BUSY_FROM,
+      keepEndedMs: config.HOLDFAST_KEEP_ENDED_HOURS * HOUR_MS,
+      keepTombstoneMs: config.HOLDFAST_KEEP_TOMBSTONES_HOURS * HOUR_MS,
     },
     telemetry,
   });

@@ -3,6 +3,7 @@ import { z } from "zod";
 
 const ms = (fallback: number) => z.coerce.number().int().min(1).max(86_400_000).default(fallback);
 const count = (fallback: number, most: number) => z.coerce.number().int().min(1).max(most).default(fallback);
+const hours = (least: number, fallback: number) => z.coerce.number().int().min(least).max(87_600).default(fallback);
 const url = (protocols: RegExp) => z.url({ protocol: protocols });
 
 /** @returns undefined when the text is not of the form `model=8,tools=32` */
@@ -71,6 +72,8 @@ const SCHEMAS = {
   HOLDFAST_BUSY_FROM: count(1000, 1_000_000).describe(
     "Messages of one partition that wait from which on senders from outside are told to come back later.",
   ),
+  HOLDFAST_KEEP_ENDED_HOURS: hours(1, 168).describe("Time until an actor that ended is made a tombstone, hours."),
+  HOLDFAST_KEEP_TOMBSTONES_HOURS: hours(24, 720).describe("Time until a tombstone goes, with its journal, hours."),
   HOLDFAST_LOG_LEVEL: z
     .enum(["debug", "info", "warn", "error", "silent"])
     .default("info")
