@@ -196,10 +196,11 @@ export class ErrandOffice {
     const copies: Copy[] = [];
     for (let shard = 0; shard < SHARDS; shard += 1) {
       const stored = await filteredHistory(this.link, { stream: this.subjects.inboxStream(shard), filters: [">"] });
-      for (const { subject, bytes, header } of stored) {
-        const blobs = header("Hf-Blobs");
+      for (const message of stored) {
+        const { subject, bytes } = message;
+        const blobs = message.header("Hf-Blobs");
         const headers = blobs === undefined ? {} : { "Hf-Blobs": blobs };
-        copies.push({ subject, bytes, headers: { ...headers, was: header(MESSAGE_ID_HEADER) ?? "" } });
+        copies.push({ subject, bytes, headers: { ...headers, was: message.header(MESSAGE_ID_HEADER) ?? "" } });
       }
     }
     return copies;

@@ -30,10 +30,10 @@ export class NatsBlobSweepStore implements BlobSweepStore {
   async named(visit: (sha256Prefix: string) => void, signal: AbortSignal): Promise<void> {
     const { subjects, manifest } = this.#streams;
     const kinds = [
-      { streamOf: subjects.actorsStream, dwellMs: DWELL_MS },
-      { streamOf: subjects.inboxStream, dwellMs: 0 },
-      { streamOf: subjects.parkedStream, dwellMs: 0 },
-      { streamOf: subjects.journalStream, dwellMs: 0 },
+      { streamOf: (shard: number) => subjects.actorsStream(shard), dwellMs: DWELL_MS },
+      { streamOf: (shard: number) => subjects.inboxStream(shard), dwellMs: 0 },
+      { streamOf: (shard: number) => subjects.parkedStream(shard), dwellMs: 0 },
+      { streamOf: (shard: number) => subjects.journalStream(shard), dwellMs: 0 },
     ];
     for (const { streamOf, dwellMs } of kinds) {
       const streams = Array.from({ length: manifest.shards }, (_, shard) => streamOf(shard));

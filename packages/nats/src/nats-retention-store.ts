@@ -37,11 +37,12 @@ export class NatsRetentionStore implements RetentionStore {
       headersOnly: true,
       expectedCreated: this.#streams.created(stream),
       signal,
-      visit: ({ subject, seq, storedAtMs, header }) => {
+      visit: (message) => {
+        const { subject, seq, storedAtMs } = message;
         const key = subject.slice(prefix.length);
         if (key.startsWith("_", partition.length + 1)) return;
         keys.add(key);
-        const how = header(ENDED_HEADER);
+        const how = message.header(ENDED_HEADER);
         if (how === undefined || seq < fromSeq || ended.size >= limit) return;
         const record: EndedRecord = { key, seq, storedAtMs, isTombstone: how === "tombstone" };
         if (isDue(record)) ended.set(key, record);
