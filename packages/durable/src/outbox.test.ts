@@ -69,7 +69,16 @@ test("an effect says who it is for, and a child gets its input and the principal
   one.send("GO");
   const second = one.child("second").key;
   expect(one.effectsOf("start")).toEqual([
-    { kind: "start", id: "2#0", to: second, childId: "second", sync: false, principal: PERSON, input: { a: 1 } },
+    {
+      kind: "start",
+      id: "2#0",
+      to: second,
+      childId: "second",
+      sync: false,
+      principal: PERSON,
+      atMs: one.nowMs,
+      input: { a: 1 },
+    },
   ]);
   expect(one.effectsOf("send")).toEqual([{ kind: "send", id: "2#2", to: first, n: 1, event: { type: "HELLO" } }]);
   expect(one.effectsOf("stop")).toEqual([{ kind: "stop", id: "2#5", to: first }]);
