@@ -59,7 +59,7 @@ describe("waiting", () => {
       response.writeHead(503, { "content-type": "application/json" });
       response.write('{"error":');
     });
-    const fault = await faultOf(modelAt(at, { timeouts: { connectMs: 80 } }).generate(requestOf(), contextOf()));
+    const fault = await faultOf(modelAt(at, { timeouts: { connectMs: 1000 } }).generate(requestOf(), contextOf()));
     expect(fault).toMatchObject({ code: "HF-5003", facts: { status: 503 } });
     await at.socketClosed(0);
   });
