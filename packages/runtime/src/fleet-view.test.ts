@@ -69,6 +69,20 @@ test("V1: heartbeats in quick succession, as a planned move makes them, count as
   expect(fleet.isIncarnationAlive("b:aaaaaaaa")).toBe(true);
 });
 
+test("it knows when the next of the living will have been silent for a TTL", () => {
+  const { fleet, beat, pass } = view();
+  expect(fleet.msUntilSilence).toBe(Infinity);
+  beat("b");
+  pass(700);
+  beat("c");
+  pass(300);
+  expect(fleet.msUntilSilence).toBe(2000);
+  pass(2100); // b is silent for longer, and not dead: none of our own heartbeats was stored
+  expect(fleet.msUntilSilence).toBe(600);
+  pass(5000);
+  expect(fleet.msUntilSilence).toBe(Infinity);
+});
+
 test("V2: another incarnation of a name is another node (F14)", () => {
   const { fleet, beat } = view();
   beat("b", "aaaaaaaa");

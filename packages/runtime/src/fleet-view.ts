@@ -72,6 +72,13 @@ export class FleetView {
     return this.#ourBeats - node.ourBeats >= 3 && this.#clock.monotonicMs() - node.movedAtMs >= this.#ttlMs;
   }
 
+  /** Ms until the next of the living nodes will have been silent for a TTL, unless it is heard of before; Infinity when there is none. */
+  get msUntilSilence(): number {
+    const now = this.#clock.monotonicMs();
+    const left = this.liveNodes().map(({ movedAtMs }) => movedAtMs + this.#ttlMs - now);
+    return Math.min(...left.filter((ms) => ms > 0));
+  }
+
   isIncarnationAlive(incarnation: string): boolean {
     const node = this.nodes.get(incarnation.slice(0, incarnation.lastIndexOf(":")));
     return (

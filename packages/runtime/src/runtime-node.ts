@@ -235,6 +235,9 @@ export class RuntimeNode {
     // At once again: who waits for the next turn may come later than the third heartbeat of another (F18).
     for (let tries = 0; tries < 3 && !(await this.#membership.beat()); tries += 1);
     this.#plan();
+    // Who dies between two turns is found when its TTL is over, not at the turn after that.
+    const silentInMs = this.view.msUntilSilence;
+    if (silentInMs < this.settings.heartbeatMs) this.#options.clock.schedule(silentInMs + 1, () => this.#plan());
   }
 
   #plan(): void {

@@ -175,14 +175,15 @@ describe("the scan of a takeover", () => {
     const scanned: string[][] = [];
     const loaded: string[] = [];
     const { records } = second.ports;
-    const { scan, load } = records;
+    const scan = records.scan.bind(records);
+    const load = records.load.bind(records);
     records.scan = (request) => {
       scanned.push(request.parts.map(({ partition }) => partition));
-      return scan.call(records, request);
+      return scan(request);
     };
     records.load = (key) => {
       loaded.push(key);
-      return load.call(records, key);
+      return load(key);
     };
     await fleet.happened("n2 has joined", second.node.start());
     await fleet.until("they run again", () => fleet.desk.of("free", "n2").length === ids.length);
