@@ -26,14 +26,22 @@ const journal = (rev: number): Effect => ({
 });
 
 /** A stream that answers when the test says so. */
-function harness() {
+function harness({ lingers = false } = {}) {
+  const ticks: (() => void)[] = [];
   const sent: { readonly ids: string; readonly answer: (outcome: Awaited<ReturnType<SendEffects>>) => void }[] = [];
   const dispatcher = new OutboxDispatcher({
     send: (effects) => new Promise((answer) => sent.push({ ids: effects.map(({ id }) => id).join("+"), answer })),
     pause: () => Promise.resolve(),
     acked: () => undefined,
     failing: () => undefined,
+    ...(lingers && {
+      linger: (flush) => {
+        ticks.push(flush);
+        return () => void ticks.splice(ticks.indexOf(flush), 1);
+      },
+    }),
   });
+  const tick = (): void => ticks.splice(0).forEach((flush) => flush());
   const answer = async (
     ids: string,
     outcome: Awaited<ReturnType<SendEffects>> = { kind: "accepted", seq: 1, duplicate: false },
@@ -44,7 +52,7 @@ function harness() {
     found?.answer(outcome);
     await new Promise((resolve) => setImmediate(resolve));
   };
-  return { dispatcher, answer, onTheWay: () => sent.map(({ ids }) => ids) };
+  return { dispatcher, answer, tick, onTheWay: () => sent.map(({ ids }) => ids) };
 }
 
 describe("outbox", () => {
@@ -89,6 +97,35 @@ describe("outbox", () => {
     expect([onTheWay(), journaled]).toEqual([["2#9+3#9"], 0]);
     await answer("2#9+3#9");
     expect([journaled, dispatcher.size]).toEqual([2, 0]);
+  });
+
+  test("O5: journal entries linger for each other until the tick, or until there are four", async () => {
+    const { dispatcher, answer, onTheWay, tick } = harness({ lingers: true });
+    dispatcher.add([journal(1)]);
+    dispatcher.add([journal(2)]);
+    expect(onTheWay()).toEqual([]);
+    tick();
+    expect(onTheWay()).toEqual(["1#9+2#9"]);
+    await answer("1#9+2#9");
+    for (const rev of [3, 4, 5]) dispatcher.add([journal(rev)]);
+    expect(onTheWay()).toEqual([]);
+    dispatcher.add([journal(6)]);
+    expect(onTheWay()).toEqual(["3#9+4#9+5#9+6#9"]);
+    tick();
+    expect(onTheWay()).toEqual(["3#9+4#9+5#9+6#9"]);
+  });
+
+  test("O5: a journal entry does not linger when a job waits for it, nor beside anything else", async () => {
+    const { dispatcher, answer, onTheWay } = harness({ lingers: true });
+    dispatcher.add([journal(1)]);
+    const journaled = dispatcher.whenJournaled(1);
+    expect(onTheWay()).toEqual(["1#9"]);
+    await answer("1#9");
+    await journaled;
+    dispatcher.add([journal(2)]);
+    expect(onTheWay()).toEqual([]);
+    dispatcher.add([send("3#0", "B", 1), journal(3)]);
+    expect(onTheWay()).toEqual(["2#9+3#9", "3#0"]);
   });
 
   test("an answer that arrives after the copy was dropped clears nothing of the new life", async () => {

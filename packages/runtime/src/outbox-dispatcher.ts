@@ -20,8 +20,8 @@ interface Entry {
 }
 
 const MAX_JOURNAL_BATCH = 32;
-/** Journal entries that leave without waiting for more. */
-const FULL_JOURNAL_BATCH = 16;
+/** Journal entries that leave without waiting for more: while they wait, every commit stores them again. */
+const FULL_JOURNAL_BATCH = 4;
 
 /**
  * Sends the outbox of one actor.

@@ -57,7 +57,7 @@ export const DEFAULT_SETTINGS: RuntimeSettings = {
   idleCleanMs: 1000,
   passivateMs: 60_000,
   cursorFlushMs: 5000,
-  journalLingerMs: 5,
+  journalLingerMs: 100,
   orphanMs: 600_000,
   rehydrateConcurrency: 32,
   stepConcurrency: 256,
