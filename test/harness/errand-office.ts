@@ -63,7 +63,11 @@ export class ErrandOffice {
    * Starts a node, which serves everything when this resolves.
    * @param commitsWait  commits of the office wait for it, once it is there
    */
-  async serve(settings: Partial<RuntimeSettings> = {}, commitsWait?: () => Promise<void> | undefined): Promise<void> {
+  async serve(
+    settings: Partial<RuntimeSettings> = {},
+    commitsWait?: () => Promise<void> | undefined,
+    timeoutMs = 20_000,
+  ): Promise<void> {
     const tell = (event: string, fields: Readonly<Record<string, unknown>>): void => {
       this.told.push({ event, fields });
     };
@@ -89,10 +93,14 @@ export class ErrandOffice {
       telemetry: { info: tell, warn: tell, error: tell, debug: tell },
     });
     this.#node = node;
-    await waitUntil("the node serves everything", () => {
-      const owners = [...node.runtime.partitions.values()];
-      return owners.length === 4 && owners.every(({ isCaughtUp }) => isCaughtUp);
-    });
+    await waitUntil(
+      "the node serves everything",
+      () => {
+        const owners = [...node.runtime.partitions.values()];
+        return owners.length === 4 && owners.every(({ isCaughtUp }) => isCaughtUp);
+      },
+      { timeoutMs },
+    );
   }
 
   async #run(id: string): Promise<void> {
@@ -157,6 +165,13 @@ export class ErrandOffice {
       if (actor !== undefined) found.set(key, actor.record.tombstone === undefined ? "record" : "tombstone");
     }
     return found;
+  }
+
+  /** Sends notes, each with an id of its own. */
+  async notes(count: number): Promise<void> {
+    const { holdfast } = await this.client();
+    const key = holdfast.key("office", "o");
+    await Promise.all(Array.from({ length: count }, () => holdfast.send(key, { type: "NOTE" })));
   }
 
   /** Waits until everybody had this many more looks at what may go. */

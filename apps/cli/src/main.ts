@@ -4,6 +4,7 @@ import { conversationCommands } from "./commands/conversation.ts";
 import { demoCommand } from "./commands/demo.ts";
 import { operatorCommands } from "./commands/operator.ts";
 import { replayCommand } from "./commands/replay.ts";
+import { renewCommand } from "./commands/renew.ts";
 import { taskCommands, waitCommands } from "./commands/task-and-wait.ts";
 
 const program = new Command("holdfast")
@@ -19,4 +20,5 @@ taskCommands(program, context);
 waitCommands(program, context);
 operatorCommands(program, context);
 replayCommand(program, context);
+renewCommand(program, context);
 await program.parseAsync();

@@ -9,6 +9,7 @@ export {
   type StartNodeOptions,
 } from "./compose.ts";
 export { type ClientWindow } from "@holdfast/client";
+export { renewNamespace, type RenewNamespaceOptions } from "./renew-namespace.ts";
 export {
   defineActor,
   type ActorDefinition,

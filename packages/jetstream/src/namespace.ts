@@ -5,7 +5,7 @@
 //   N3  a stream that is missing though it was recorded, or was created at another time than recorded, has lost data (HF-4006): it is
 //       never created again silently, because cursors and incarnations would point into a sequence that means something else
 
-import { Namespace, RuntimeFault, subjectsOf, type Manifest } from "@holdfast/protocol";
+import { Namespace, RuntimeFault, subjectsOf, type Ancestor, type Manifest } from "@holdfast/protocol";
 import { ensureStream } from "./ensure-stream.ts";
 import type { Link } from "./link.ts";
 import {
@@ -18,7 +18,7 @@ import {
   writeStreamLedger,
   type NamespaceLayout,
 } from "./manifest.ts";
-import { findStream } from "./stream-info.ts";
+import { findStream, streamPosition } from "./stream-info.ts";
 import { fleetDeclaration, topologyOf, type TopologyOptions } from "./topology.ts";
 
 export interface OpenNamespace {
@@ -71,7 +71,8 @@ export async function openNamespace(link: Link, ns: string, signal?: AbortSignal
 
 /**
  * After a loss was noticed (N3): creates streams that are missing and gives every stream that is not the recorded one a new generation,
- * so that no old cursor, mark or incarnation is taken for a current one. For operators, with all nodes stopped.
+ * so that no old cursor, mark or incarnation is taken for a current one. What a stream that only lost its tail still holds keeps its meaning:
+ * it was considered, or not, as before. For operators, with all nodes stopped.
  *
  * @param alsoRenew streams that are the recorded ones but lost their tail
  * @returns names of the streams with a new generation
@@ -93,9 +94,22 @@ export async function renewGenerations(
     (name) => alsoRenew.includes(name) || ledger?.created[name] !== created[name],
   );
   const generations = { ...stored.manifest.generations };
-  for (const name of lost) generations[name] = options.newGeneration();
+  const lineage: Record<string, readonly Ancestor[]> = { ...stored.manifest.lineage };
+  for (const name of lost) {
+    const isSame = ledger?.created[name] === created[name];
+    const former = stored.manifest.generations[name];
+    lineage[name] =
+      isSame && former !== undefined
+        ? continued(former, lineage[name] ?? [], (await streamPosition(link, name, signal)).lastSeq)
+        : [];
+    generations[name] = options.newGeneration();
+  }
   // Manifest first: with the new ledger and the old generations a crash in between would hide the loss.
-  const manifestWritten = await writeManifest(link, { ...stored.manifest, generations }, stored.seq);
+  const manifestWritten = await writeManifest(
+    link,
+    { ...stored.manifest, generations, lineage: mutable(lineage) },
+    stored.seq,
+  );
   const ledgerWritten = manifestWritten && (await writeStreamLedger(link, ns, created, ledger?.seq ?? 0));
   if (ledgerWritten) return lost;
   throw new RuntimeFault(
@@ -106,6 +120,15 @@ export async function renewGenerations(
     },
   );
 }
+
+/** What is left of each generation when the newest ends at `lastSeq`. */
+const continued = (former: string, before: readonly Ancestor[], lastSeq: number): readonly Ancestor[] => [
+  { generation: former, upTo: lastSeq },
+  ...before.map(({ generation, upTo }) => ({ generation, upTo: Math.min(upTo, lastSeq) })),
+];
+
+const mutable = (lineage: Readonly<Record<string, readonly Ancestor[]>>): Record<string, Ancestor[]> =>
+  Object.fromEntries(Object.entries(lineage).map(([name, ancestors]) => [name, [...ancestors]]));
 
 function assertNamespace(ns: string): void {
   const parsed = Namespace.safeParse(ns);

@@ -1,4 +1,4 @@
-import { RuntimeFault, shardOf, subjectsOf, type Manifest, type Subjects } from "@holdfast/protocol";
+import { RuntimeFault, shardOf, subjectsOf, type Ancestor, type Manifest, type Subjects } from "@holdfast/protocol";
 import type { OpenNamespace } from "@holdfast/jetstream";
 
 /** Which stream a partition uses, and what is recorded of it. */
@@ -11,6 +11,8 @@ export interface NamespaceStreams {
   created(stream: string): string | undefined;
   /** @throws RuntimeFault HF-4005 when the manifest has none for it */
   generation(stream: string): string;
+  /** What the stream goes on from, newest first. */
+  lineage(stream: string): readonly Ancestor[];
 }
 
 export function namespaceStreams(namespace: OpenNamespace): NamespaceStreams {
@@ -30,6 +32,7 @@ export function namespaceStreams(namespace: OpenNamespace): NamespaceStreams {
       return shardOf(manifest, partition);
     },
     created: (stream) => streamCreated[stream],
+    lineage: (stream) => manifest.lineage?.[stream] ?? [],
     generation: (stream) => {
       const generation = manifest.generations[stream];
       if (generation !== undefined) return generation;

@@ -1,6 +1,12 @@
 import { filteredHistory, publishStored, purgeBelow, streamPosition, type Link } from "@holdfast/jetstream";
 import { parseActorKey, RuntimeFault, type ActorKey } from "@holdfast/protocol";
-import type { InboxMessage, InboxSubscription, MessageLog, PublishOutcome } from "@holdfast/runtime/ports";
+import type {
+  InboxMessage,
+  InboxPosition,
+  InboxSubscription,
+  MessageLog,
+  PublishOutcome,
+} from "@holdfast/runtime/ports";
 import { blobsHeader } from "./blobs-header.ts";
 import { inboxMessageReader, toInboxMessage } from "./inbox-message.ts";
 import type { NamespaceStreams } from "./namespace-streams.ts";
@@ -72,7 +78,7 @@ export class NatsMessageLog implements MessageLog {
   }
 
   /** @throws RuntimeFault HF-4006 when the stream is missing or not the recorded one */
-  async position(partition: string): Promise<{ readonly generation: string; readonly lastSeq: number }> {
+  async position(partition: string): Promise<InboxPosition> {
     const stream = this.#streams.subjects.inboxStream(this.#streams.shard(partition));
     const position = await streamPosition(this.#link, stream);
     const recorded = this.#streams.created(stream);
@@ -83,7 +89,8 @@ export class NatsMessageLog implements MessageLog {
         { facts: { stream } },
       );
     }
-    return { generation: this.#streams.generation(stream), lastSeq: position.lastSeq };
+    const lineage = this.#streams.lineage(stream);
+    return { generation: this.#streams.generation(stream), lastSeq: position.lastSeq, lineage };
   }
 
   /**

@@ -39,7 +39,7 @@ export {
   MAX_OUTSIDE_EVENT_TYPE,
   MAX_MAILBOX_BYTES,
 } from "./limits.ts";
-export { Manifest, DEFAULT_POOL, DEFAULT_PARTITIONS, DEFAULT_SHARDS } from "./manifest.ts";
+export { Ancestor, Manifest, DEFAULT_POOL, DEFAULT_PARTITIONS, DEFAULT_SHARDS } from "./manifest.ts";
 export { partitionOf, shardOf, partitionsOf, rendezvousOwner, type PartitionScheme } from "./partition.ts";
 export { CrashPolicy, ClosePolicy, IDLE_TAG } from "./policies.ts";
 export { Principal, principalToken, parsePrincipalToken } from "./principal.ts";

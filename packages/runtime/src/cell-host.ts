@@ -1,6 +1,6 @@
 import type { Codec } from "@holdfast/codec";
 import type { CompiledMachine } from "@holdfast/durable";
-import type { PartitionScheme } from "@holdfast/protocol";
+import type { Ancestor, PartitionScheme } from "@holdfast/protocol";
 import type { ActorDefinition } from "./actor-definition.ts";
 import type { BrokerTime } from "./broker-time.ts";
 import type { PayloadStore } from "./blobs/payload-store.ts";
@@ -63,6 +63,7 @@ export interface CellHost {
   readonly partition: string;
   readonly epoch: number;
   readonly generation: string;
+  readonly lineage: readonly Ancestor[];
   readonly timers: TimerQueue;
   /** Told of every commit, for the checkpoint. */
   readonly work: KnownWork;

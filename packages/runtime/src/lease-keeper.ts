@@ -1,5 +1,6 @@
 import { Lease } from "@holdfast/protocol";
 import type { SeenLease } from "./fleet-view.ts";
+import { inheritedSequence, type StreamIdentity } from "./inherited-sequence.ts";
 import type { Clock, FleetRegistry, Random } from "./ports/index.ts";
 import type { BrokerTime } from "./broker-time.ts";
 
@@ -63,10 +64,11 @@ export class LeaseKeeper {
   async claim(
     partition: string,
     seen: SeenLease | undefined,
-    position: { readonly generation: string },
+    position: StreamIdentity,
   ): Promise<HeldLease | undefined> {
     const former = seen?.lease;
-    const isSameStream = former?.generation === position.generation;
+    const inherited = (seq: number): number =>
+      former === undefined ? 0 : inheritedSequence(position, former.generation, seq);
     return this.#write(partition, seen?.seq ?? 0, {
       v: 1,
       partition,
@@ -74,8 +76,8 @@ export class LeaseKeeper {
       state: "held",
       holder: this.#options.incarnation,
       generation: position.generation,
-      cursor: isSameStream ? former.cursor : 1,
-      highest: isSameStream ? former.highest : 0,
+      cursor: Math.max(1, inherited((former?.cursor ?? 1) - 1) + 1),
+      highest: inherited(former?.highest ?? 0),
       floorMs: Math.max(former?.floorMs ?? 0, this.#options.time.nowMs()),
       token: this.#options.random.hex(8),
     });

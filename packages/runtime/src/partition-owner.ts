@@ -1,5 +1,5 @@
 import type { InboxMessage, StoredValue } from "./ports/index.ts";
-import { parseActorKey } from "@holdfast/protocol";
+import { parseActorKey, type Ancestor } from "@holdfast/protocol";
 import { ActorCell } from "./actor-cell.ts";
 import type { CellCounter, CellHost, CellReport, JobTurn, NodeServices } from "./cell-host.ts";
 import { Cursor } from "./cursor.ts";
@@ -14,6 +14,7 @@ export interface PartitionOwnerOptions {
   readonly partition: string;
   readonly epoch: number;
   readonly generation: string;
+  readonly lineage: readonly Ancestor[];
   readonly from: number;
   readonly services: NodeServices;
   readonly mayStartEffects: () => boolean;
@@ -37,6 +38,7 @@ export class PartitionOwner implements CellHost {
   readonly partition: string;
   readonly epoch: number;
   readonly generation: string;
+  readonly lineage: readonly Ancestor[];
   readonly timers: TimerQueue;
   readonly cursor: Cursor;
   readonly work = new KnownWork();
@@ -77,6 +79,7 @@ export class PartitionOwner implements CellHost {
     this.partition = options.partition;
     this.epoch = options.epoch;
     this.generation = options.generation;
+    this.lineage = options.lineage;
     this.cursor = new Cursor(options.from);
     const { clock, time } = options.services;
     this.fullScanAtMs = clock.monotonicMs();

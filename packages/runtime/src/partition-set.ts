@@ -158,6 +158,7 @@ export class PartitionSet {
         partition,
         epoch: held.lease.epoch,
         generation: position.generation,
+        lineage: position.lineage,
         from: held.lease.cursor,
         services,
         mayStartEffects: () => leases.isFresh,

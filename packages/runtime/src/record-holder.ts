@@ -10,6 +10,7 @@ import {
 import type { ChosenBlobs } from "./blobs/choose-blobs.ts";
 import { blobsOfRecord } from "./blobs/named-blobs.ts";
 import type { CellHost, NodeServices, ServedType } from "./cell-host.ts";
+import { inheritedSequence } from "./inherited-sequence.ts";
 import type { OutboxDispatcher } from "./outbox-dispatcher.ts";
 import { DECODED_FACTOR } from "./memory-budget.ts";
 import type { InboxMessage, StoredValue } from "./ports/index.ts";
@@ -136,8 +137,12 @@ export class RecordHolder {
       this.#hold(stored.bytes.length);
       this.#unreadable = undefined;
       this.#host.resolved(this.#key, "parked", "quarantined");
-      const isSameStream = record.considered.generation === this.#host.generation;
-      this.#considered = isSameStream ? record.considered : { generation: this.#host.generation, inbox: 0, control: 0 };
+      const { generation: of, inbox, control } = record.considered;
+      this.#considered = {
+        generation: this.#host.generation,
+        inbox: inheritedSequence(this.#host, of, inbox),
+        control: inheritedSequence(this.#host, of, control),
+      };
       return "loaded";
     } catch (error) {
       if (!(error instanceof RuntimeFault)) throw error;

@@ -1,5 +1,5 @@
 import { RuntimeFault } from "@holdfast/protocol";
-import type { InboxMessage, InboxSubscription, MessageLog, PublishOutcome } from "../ports/index.ts";
+import type { InboxMessage, InboxPosition, InboxSubscription, MessageLog, PublishOutcome } from "../ports/index.ts";
 import { untilAborted } from "../testing/until-aborted.ts";
 
 /**
@@ -62,7 +62,7 @@ export class GatedLog implements MessageLog {
     return this.#inner.fetch(...request);
   }
 
-  position(partition: string): Promise<{ readonly generation: string; readonly lastSeq: number }> {
+  position(partition: string): Promise<InboxPosition> {
     return this.#inner.position(partition);
   }
 

@@ -210,4 +210,23 @@ describe("an inbox that has lost its end", () => {
     expect(fleet.context(key)).toEqual({ seen: [1, 2, 3, 4, 5, "accepted since"] });
     expect(third.node.partitions.size).toBe(PARTITIONS.length);
   });
+
+  test("F11: a copy that was restored: what it still holds was considered, or not, as before; what comes after it is new", async () => {
+    const fleet = new MemoryFleet({ settings: { cursorFlushMs: 200, idleCleanMs: 100 } });
+    const first = await fleet.alone("n1");
+    const key = await fleet.born("tally", "a");
+    const partition = key.slice(0, 3);
+    // More than a record remembers by their ids.
+    for (let n = 1; n <= 80; n += 1) await fleet.send(key, { type: "ADD", n });
+    await fleet.until("all are applied", () => fleet.record(key)?.rev === 81);
+    await fleet.clock.advance(1000);
+    first.kill();
+    fleet.broker.loseInboxTail(partition, 75);
+    fleet.broker.setGeneration("g2", [{ generation: "g1", upTo: 75 }]);
+    const message = await fleet.send(key, { type: "ADD", n: "new" });
+    await fleet.alone("n2");
+    await fleet.until("what is new is applied", () => fleet.outcomes(message).length > 0);
+    await fleet.clock.advance(2000);
+    expect(fleet.context(key)).toEqual({ seen: [...Array.from({ length: 80 }, (_, n) => n + 1), "new"] });
+  });
 });

@@ -4,7 +4,13 @@ export { type Clock } from "./clock.ts";
 export { CRASH_POINTS, noCrashPoints, type CrashPoint, type CrashPoints } from "./crash-points.ts";
 export { type FleetRegistry, type FleetValue } from "./fleet-registry.ts";
 export { type Journal, type JournalLine } from "./journal.ts";
-export { type InboxMessage, type InboxSubscription, type MessageLog, type PublishOutcome } from "./message-log.ts";
+export {
+  type InboxMessage,
+  type InboxPosition,
+  type InboxSubscription,
+  type MessageLog,
+  type PublishOutcome,
+} from "./message-log.ts";
 export { type Random } from "./random.ts";
 export {
   type CommitOutcome,

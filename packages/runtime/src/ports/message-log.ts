@@ -1,4 +1,4 @@
-import type { ActorKey, Principal } from "@holdfast/protocol";
+import type { ActorKey, Ancestor, Principal } from "@holdfast/protocol";
 
 /** `accepted`: stored at `seq` (or stored before, `duplicate`). `refused`: certainly not stored. `unknown`: may be stored; sending the same id again is safe. */
 export type PublishOutcome =
@@ -16,6 +16,14 @@ export interface InboxMessage {
   /** Broker time at which it was stored, Unix ms. */
   readonly storedAtMs: number;
   readonly messageId: string;
+}
+
+/** Where the inbox stream of a partition stands. */
+export interface InboxPosition {
+  readonly generation: string;
+  readonly lastSeq: number;
+  /** Earlier generations whose sequences still name the same messages, up to a point. */
+  readonly lineage: readonly Ancestor[];
 }
 
 export interface InboxSubscription {
@@ -41,7 +49,7 @@ export interface MessageLog {
   /** Messages of one actor from a sequence on, oldest first, at most `limit`. Used after a mailbox overflow, and for parked messages. */
   fetch(lane: "inbox" | "parked", key: ActorKey, fromSeq: number, limit: number): Promise<readonly InboxMessage[]>;
   /** Generation and last sequence of the inbox stream of a partition. */
-  position(partition: string): Promise<{ readonly generation: string; readonly lastSeq: number }>;
+  position(partition: string): Promise<InboxPosition>;
   /** Removes parked messages that were re-offered, or inbox messages below the cursor of every partition of the stream. */
   trim(lane: "inbox" | "parked", target: string, belowSeq: number): Promise<void>;
 }

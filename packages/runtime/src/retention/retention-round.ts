@@ -1,6 +1,7 @@
 import { isTerminal, toPlainFault, type ActorKey } from "@holdfast/protocol";
 import { blobsOfRecord } from "../blobs/named-blobs.ts";
 import type { NodeServices } from "../cell-host.ts";
+import { inheritedSequence, type StreamIdentity } from "../inherited-sequence.ts";
 import type { PartitionOwner } from "../partition-owner.ts";
 import type { EndedRecord, RetentionStore } from "../ports/index.ts";
 import { tombstoneHeader, tombstoneOf } from "./tombstone.ts";
@@ -108,7 +109,7 @@ export class RetentionRound {
     const stored = await services.records.load(key);
     if (stored?.seq !== seq) return;
     const { record } = services.codec.decodeRecord(stored.bytes);
-    if (record.tombstone === undefined || !isPast(record.genesis, owner.generation, storedCursor)) return this.#keep();
+    if (record.tombstone === undefined || !isPast(record.genesis, owner, storedCursor)) return this.#keep();
     if (record.parent !== undefined) {
       const parent = await loadRecord(services, record.parent.key);
       const isAwaited = parent?.genesis === record.parent.genesis && awaits(parent, key, record.parent.childId);
@@ -153,8 +154,8 @@ export class RetentionRound {
   }
 }
 
-/** Whether the start that a genesis names will not be read again. One of another generation is in no stream any more. */
-function isPast(genesis: string, generation: string, storedCursor: number): boolean {
-  const [of, seq] = genesis.split(":");
-  return of !== generation || Number(seq) < storedCursor;
+/** Whether the start that a genesis names will not be read again. One of a generation that means nothing is in no stream any more. */
+function isPast(genesis: string, stream: StreamIdentity, storedCursor: number): boolean {
+  const [generation = "", seq] = genesis.split(":");
+  return inheritedSequence(stream, generation, Number(seq)) < storedCursor;
 }

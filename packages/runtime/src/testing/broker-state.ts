@@ -7,6 +7,7 @@ import {
   shardOf,
   subjectsOf,
   type ActorKey,
+  type Ancestor,
   type PartitionScheme,
   type RuntimeFault,
   type Subjects,
@@ -56,6 +57,8 @@ export class BrokerState {
   /** Inbox readers that are open, of all nodes. */
   readonly inboxReaders = new Set<OpenInbox>();
   generation: string;
+  /** What the inbox streams go on from. */
+  lineage: readonly Ancestor[] = [];
   readonly #clock: ManualClock;
   readonly #dedupeWindowMs: number;
   readonly #sharded = new Map<string, MemoryStream>();

@@ -302,7 +302,7 @@ describe("connections and restarts", () => {
     const beyond = await log.subscribe("d-0", 4, (message) => received.push(message.seq));
     broker.loseInboxTail("d-0", 1);
     broker.setGeneration("g2");
-    expect(await log.position("d-0")).toEqual({ generation: "g2", lastSeq: 1 });
+    expect(await log.position("d-0")).toEqual({ generation: "g2", lastSeq: 1, lineage: [] });
     for (const id of ["4", "5", "6"]) await log.publish("inbox", KEY, bytesOf(id), id);
     await broker.clock.settle();
     expect(stored(broker)).toEqual(["1", "2", "3", "4", "5", "6"]);

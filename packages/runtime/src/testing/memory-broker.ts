@@ -3,7 +3,7 @@
 //   B1 truth        an outcome is never a lie: committed = stored, stale and refused = not stored, unknown = either
 //   B2 repeatable   same seeds and same calls, same run; time comes from the clock, delays are counted in turns
 //   B3 incarnations connecting again under a name gives a new connection; what befalls the name befalls all its living ones
-import type { ActorKey, PartitionScheme, Principal, RuntimeFault } from "@holdfast/protocol";
+import type { ActorKey, Ancestor, PartitionScheme, Principal, RuntimeFault } from "@holdfast/protocol";
 import type {
   BlobStore,
   FleetRegistry,
@@ -182,9 +182,13 @@ export class MemoryBroker {
     this.#state.stream("inbox", partition).loseTail(lastSeq);
   }
 
-  /** What an operator does after such a loss. */
-  setGeneration(generation: string): void {
+  /**
+   * What an operator does after such a loss.
+   * @param lineage  what the inbox streams go on from: a restored copy does, one that was created anew does not
+   */
+  setGeneration(generation: string, lineage: readonly Ancestor[] = []): void {
     this.#state.generation = generation;
+    this.#state.lineage = lineage;
   }
 
   /** Streams of this kind refuse what does not fit. `{}` lifts the limits. */

@@ -1,5 +1,5 @@
 import { parseActorKey, parseInboxSubject, RuntimeFault, type ActorKey } from "@holdfast/protocol";
-import type { InboxMessage, InboxSubscription, MessageLog, PublishOutcome } from "../ports/index.ts";
+import type { InboxMessage, InboxPosition, InboxSubscription, MessageLog, PublishOutcome } from "../ports/index.ts";
 import type { BrokerState, OpenInbox } from "./broker-state.ts";
 import type { Matches, StreamMessage } from "./memory-stream.ts";
 import type { NodeLink } from "./node-link.ts";
@@ -115,10 +115,11 @@ export class MemoryMessageLog implements MessageLog {
     );
   }
 
-  position(partition: string): Promise<{ readonly generation: string; readonly lastSeq: number }> {
+  position(partition: string): Promise<InboxPosition> {
     const stream = this.#state.stream("inbox", partition);
     return this.#link.read(`position of ${partition}`, () => ({
       generation: this.#state.generation,
+      lineage: this.#state.lineage,
       lastSeq: stream.lastSeq,
     }));
   }

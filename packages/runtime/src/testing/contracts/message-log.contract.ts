@@ -224,7 +224,7 @@ export function messageLogContract(make: MakeContractSetup): void {
       const seq = await acceptedSeq(send(keyIn(main, "a"), "x"));
       await acceptedSeq(send(keyIn(otherShard, "a"), "x"));
       const position = await suite.setup.a.log.position(main);
-      expect(position).toEqual({ generation: expect.stringMatching(/^[a-z0-9]{1,16}$/), lastSeq: seq });
+      expect(position).toEqual({ generation: expect.stringMatching(/^[a-z0-9]{1,16}$/), lastSeq: seq, lineage: [] });
       for (const partition of [main, empty, sameShard]) {
         expect(await suite.setup.b.log.position(partition)).toEqual(position);
       }
