@@ -1,6 +1,8 @@
+import { parseActorKey } from "@holdfast/protocol";
 import { expect, test } from "vitest";
 import type { FaultRates } from "../testing/index.ts";
 import { SeededRandom } from "../testing/index.ts";
+import { replayOf, storedEntries } from "./journal-replay.ts";
 import { MemoryFleet, type MemoryProcess } from "./memory-fleet.ts";
 
 /** Per request and delivery. */
@@ -141,6 +143,26 @@ test.each(SEEDS)(
     const risky = fleet.desk.of("risky").map(({ context }) => context.key);
     expect(risky.length).toBeGreaterThan(0);
     expect(new Set(risky).size, "no attempt of what must not run twice is a second one").toBe(risky.length);
+    const helpers = BOSSES.flatMap((id) => fleet.record(key("boss", id))?.snapshot.children["h6"]?.key ?? []);
+    const actors = [
+      ...TALLIES.map((id) => key("tally", id)),
+      ...BOSSES.map((id) => key("boss", id)),
+      ...Object.keys(ERRANDS).map((id) => key("errand", id)),
+      ...helpers,
+    ];
+    const owners = new Map<string, Set<string>>();
+    for (const actor of actors) {
+      expect({ actor, ...replayOf(fleet, actor) }).toEqual({ actor, end: { kind: "complete" }, differences: [] });
+      for (const { writer } of storedEntries(fleet, actor)) {
+        const owned = `${parseActorKey(actor).partition}@${writer?.epoch ?? "unknown"}`;
+        owners.set(owned, (owners.get(owned) ?? new Set()).add(writer?.incarnation ?? "unknown"));
+      }
+    }
+    expect(
+      [...owners].filter(([, incarnations]) => incarnations.size > 1),
+      "two owners in one epoch",
+    ).toEqual([]);
+    expect(owners.size, "partitions changed hands").toBeGreaterThan(4);
     for (const { node } of fleet.processes.slice(-1)) {
       expect([...node.partitions.values()].flatMap(({ reports }) => [...reports])).toEqual([]);
     }
