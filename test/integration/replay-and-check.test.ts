@@ -5,10 +5,10 @@ import { defineAgent, withDelegates } from "@holdfast/agents";
 import { check, collectEvidence, type AcceptedCommand, type CheckEvidence, type Verdict } from "@holdfast/audit";
 import { createCodec, type Codec } from "@holdfast/codec";
 import { jetstreamManager } from "@nats-io/jetstream";
-import { connectNats, publishStored, type Link } from "@holdfast/jetstream";
+import { connectNats, publishStored, scopedMessageId, type Link } from "@holdfast/jetstream";
 import { agentDefinitions } from "@holdfast/node-app";
 import { inboxPrefixOf } from "@holdfast/process";
-import { hash128, parseActorKey, shardOf, subjectsOf, type ActorRecord, type JournalEntry } from "@holdfast/protocol";
+import { parseActorKey, shardOf, subjectsOf, type ActorRecord, type JournalEntry } from "@holdfast/protocol";
 import { compileActors, readForReplay, replayJudge, replayStored, type Client } from "holdfast";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -109,7 +109,8 @@ const noReferences: Parameters<typeof createCodec>[0]["ref"] = {
   encode: () => ({ key: "", id: "" }),
   decode: (plain) => plain,
 };
-const idOf = (key: string, idempotencyKey: string): string => hash128(`${key}\0person-local\0${idempotencyKey}`);
+const idOf = (target: string, idempotencyKey: string): string =>
+  scopedMessageId({ target, principal: "person-local", idempotencyKey });
 const targetOf = (key: string): string => `${parseActorKey(key).type}/${parseActorKey(key).id}`;
 const replay = (key: string, ...args: readonly string[]): Promise<CommandResult> =>
   runCommand(["replay", targetOf(key), ...args], { env });
@@ -120,11 +121,11 @@ async function replayed(code: number, key: string, ...args: readonly string[]) {
   return Result.parse(result.json);
 }
 
-async function evidence(): Promise<CheckEvidence> {
+async function evidence(tries?: number): Promise<CheckEvidence> {
   const { nats } = cluster;
   const ledger = (await cluster.entries()).map((line) => JSON.stringify(line));
   const access = { servers: [nats.url], user: nats.user, password: nats.password, inboxPrefix: inboxPrefixOf("node") };
-  return collectEvidence({ ...access, namespace: NAMESPACE, accepted, ledger });
+  return collectEvidence({ ...access, namespace: NAMESPACE, accepted, ledger, ...(tries !== undefined && { tries }) });
 }
 
 async function judged(): Promise<Verdict> {
@@ -305,5 +306,19 @@ describe("planted into the streams", () => {
       new RegExp(`\\ngap: revision ${rev} is not in the journal.*\\nnot compared with what is stored$`),
     );
     expect(codesAbout(await judged(), keys.parent)).toContain("journalGapFree gap");
+  });
+
+  // The last test: it leaves messages behind.
+  test("a namespace that is written to is not judged", async () => {
+    const subject = subjects.inbox(keys.parent.replace(ID, "nobody"));
+    const noise = new AbortController();
+    const writing = (async () => {
+      for (let n = 0; !noise.signal.aborted; n += 1) await publish(subject, new TextEncoder().encode(`${n}`));
+    })();
+    await expect(evidence(2)).rejects.toThrow("does not come to rest");
+    noise.abort();
+    await writing;
+    const { findings } = await judged();
+    expect(findings.map(({ code }) => code)).toContain("unread");
   });
 });

@@ -7,7 +7,10 @@ import { z } from "zod";
 export const AcceptedCommand = z.object({
   /** Key of the actor, `<partition>.<type>.<id>`. */
   key: z.string(),
-  /** Id of the message: the Msg-Id under which it was published, which the journal names as the cause of its macrostep. */
+  /**
+   * Id of the message: the Msg-Id under which it was published, which the journal names as the cause of its macrostep. A client that sends
+   * under an idempotency key publishes under the hash of (target, principal, key): `scopedMessageId` of packages/jetstream.
+   */
   messageId: z.string(),
   /**
    * `applied`: the actor answered that its macrostep is stored. `accepted`: the stream acknowledged it, no answer came.
