@@ -1,4 +1,3 @@
-import type { AcceptedCommand } from "./accepted-command.ts";
 import type { CaseFile, Judge, Objection } from "./case-file.ts";
 import type { CheckedEntry } from "./journal-message.ts";
 
@@ -8,7 +7,7 @@ type Applications = ReadonlyMap<string, readonly CheckedEntry[]>;
 /** What a client was told is what the journal says; no message of anybody is two macrosteps; messages between two actors are dense. */
 export const judgeCommands: Judge = (file) => {
   const applied = applicationsOf(file);
-  return [...appliedTwice(applied), ...told(file.evidence.accepted, applied), ...links(file)];
+  return [...appliedTwice(applied), ...told(file, applied), ...links(file)];
 };
 
 const idOf = (key: string, messageId: string): string => `${key} ${messageId}`;
@@ -36,13 +35,15 @@ function appliedTwice(applied: Applications): readonly Objection[] {
   });
 }
 
-function told(accepted: readonly AcceptedCommand[], applied: Applications): readonly Objection[] {
+function told({ evidence, actors, journals, isRetired }: CaseFile, applied: Applications): readonly Objection[] {
   const lost = new Set<string>();
-  return accepted.flatMap((command): Objection[] => {
+  const known = new Set([...actors.keys(), ...[...journals.values()].map(({ key }) => key)]);
+  return evidence.accepted.flatMap((command): Objection[] => {
     const { key, messageId, outcome, rev, mayBeIgnored } = command;
     const id = idOf(key, messageId);
     const revs = (applied.get(id) ?? []).map((entry) => entry.rev);
     const mustBe = outcome === "applied" || (outcome === "accepted" && mayBeIgnored !== true);
+    if (isRetired && !known.has(key)) return [];
     if (mustBe && revs.length === 0) {
       if (lost.has(id)) return []; // once, however often it was answered
       lost.add(id);

@@ -20,6 +20,8 @@ export interface CaseFile {
   readonly actors: ReadonlyMap<string, CheckedActor>;
   /** By `<key>^<genesis>`. Entries that still wait in the outbox of their record are part of it. */
   readonly journals: ReadonlyMap<string, ActorJournal>;
+  /** Ended actors may be gone, with their journals. */
+  readonly isRetired: boolean;
 }
 
 /** What a judge says of one contradiction; the claim is the judge's. */
@@ -32,7 +34,7 @@ export const incarnationOf = ({ key, genesis }: { readonly key: string; readonly
 export const findingsOf = (claim: Claim, objections: readonly Objection[]): readonly Finding[] =>
   objections.map((objection) => ({ claim, ...objection }));
 
-export function openCase(evidence: CheckEvidence): CaseFile {
+export function openCase(evidence: CheckEvidence, isRetired: boolean): CaseFile {
   const actors = new Map(evidence.actors.map((actor) => [actor.record.key, actor]));
   const byActor = new Map<string, CheckedEntry[]>();
   const add = (entry: CheckedEntry): void => {
@@ -44,7 +46,7 @@ export function openCase(evidence: CheckEvidence): CaseFile {
   for (const { entries } of evidence.journal) entries.forEach(add);
   for (const actor of actors.values()) unsentEntries(actor).forEach(add);
   const journals = new Map([...byActor].map(([incarnation, entries]) => [incarnation, ordered(entries)]));
-  return { evidence, actors, journals };
+  return { evidence, actors, journals, isRetired };
 }
 
 /** Journal entries that a record holds and no stream may have yet. */

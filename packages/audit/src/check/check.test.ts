@@ -399,6 +399,24 @@ describe("planted: exactly one row goes red", () => {
     expect(unknown.figures.replayed).toBe(0);
   });
 
+  test("an ended actor that is gone contradicts something only where nothing is ever removed", () => {
+    const evidence = planted(({ recordOf, entryAt }) => {
+      recordOf(CHILD).parent = { key: "d-3.boss.gone", genesis: "g:9", childId: "kid" };
+      entryAt(PARENT, 4).cause = { kind: "timer", id: "t/1" };
+    });
+    expect(check(evidence, same).findings.map(({ code }) => code)).toEqual(["no-parent"]);
+    expect(check(evidence, { ...same, retention: true }).findings).toEqual([]);
+    const withoutChild = { ...healthy(), actors: healthy().actors.filter(({ record }) => record.key !== CHILD) };
+    expect(check(withoutChild, same).findings.map(({ code }) => code)).toEqual(["no-record"]);
+    expect(check(withoutChild, { ...same, retention: true }).findings).toEqual([]);
+    const journal = withoutChild.journal.filter(({ key }) => key !== CHILD);
+    const withoutBoth = { ...withoutChild, journal };
+    expect(check(withoutBoth, same).findings.map(({ code }) => code)).toEqual(["lost"]);
+    expect(check(withoutBoth, { ...same, retention: true }).findings).toEqual([]);
+    const lost = { ...healthy(), actors: healthy().actors.filter(({ record }) => record.key !== PARENT) };
+    expect(check(lost, { ...same, retention: true }).findings.map(({ code }) => code)).toContain("no-record");
+  });
+
   test("an actor that must not rest where it is", () => {
     const verdict = check(healthy(), { ...same, mayRest: ({ snapshot }) => snapshot.value !== "idle" });
     expect(verdict.findings).toMatchObject([{ claim: "nothingStuck", code: "no-wake", key: PARENT }]);

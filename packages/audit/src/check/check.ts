@@ -12,6 +12,8 @@ import { Claim, type Finding, type Verdict } from "./verdict.ts";
 export interface CheckOptions extends StuckOptions {
   /** Without it the row `replaysToStored` is left out. */
   readonly replay?: Replay;
+  /** Nodes remove what ended long ago: an ended actor that is gone is no contradiction. Default: nothing is removed. */
+  readonly retention?: boolean;
 }
 
 /**
@@ -20,7 +22,7 @@ export interface CheckOptions extends StuckOptions {
  * @returns one row per claim that could be judged, and everything that contradicts one
  */
 export function check(evidence: CheckEvidence, options: CheckOptions = {}): Verdict {
-  const file = openCase(evidence);
+  const file = openCase(evidence, options.retention === true);
   const replay = options.replay === undefined ? undefined : judgeReplay(file, options.replay);
   const ledger = evidence.ledger === undefined ? undefined : judgeLedger(evidence.ledger);
   const leftOut: Partial<Record<Claim, string>> = {

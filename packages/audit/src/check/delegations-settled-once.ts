@@ -29,10 +29,11 @@ function settledTwice(journal: ActorJournal): readonly Objection[] {
   });
 }
 
-function ofChild({ record }: CheckedActor, { actors, journals }: CaseFile): readonly Objection[] {
+function ofChild({ record }: CheckedActor, { actors, journals, isRetired }: CaseFile): readonly Objection[] {
   const { parent: link } = record;
   if (link === undefined) return [];
   const parent = actors.get(link.key)?.record;
+  if (isRetired && parent === undefined && record.status !== "active" && record.status !== "closing") return [];
   if (parent === undefined || parent.genesis !== link.genesis) {
     return [{ code: "no-parent", key: record.key, expected: `record of ${link.key}^${link.genesis}`, found: "none" }];
   }

@@ -2,7 +2,7 @@ import { incarnationOf, plainText, type ActorJournal, type Judge, type Objection
 import type { CheckedRecord } from "./check-evidence.ts";
 
 /** Every revision of every record is one entry, one content, and begins in the state where the last one ended. */
-export const judgeJournals: Judge = ({ actors, journals, evidence }) => {
+export const judgeJournals: Judge = ({ actors, journals, evidence, isRetired }) => {
   const objections: Objection[] = evidence.unreadable.map(({ where, why }) => ({
     code: "unreadable",
     key: where,
@@ -12,6 +12,8 @@ export const judgeJournals: Judge = ({ actors, journals, evidence }) => {
   for (const journal of journals.values()) {
     const record = actors.get(journal.key)?.record;
     objections.push(...contradictions(journal), ...steps(journal));
+    const isGone = isRetired && record === undefined && hasEnded(journal);
+    if (isGone) continue;
     if (record === undefined) objections.push(about(journal, "no-record", "a record", "none", journal.entries.length));
     else if (record.genesis === journal.genesis) objections.push(...tail(journal, record));
   }
@@ -40,6 +42,9 @@ const about = ({ key }: ActorJournal, code: string, expected: string, found: str
   expected,
   found,
 });
+
+/** A record goes before its journal. */
+const hasEnded = ({ entries }: ActorJournal): boolean => /^(done|error|stopped)$/.test(entries.at(-1)?.status ?? "");
 
 const contradictions = (journal: ActorJournal): readonly Objection[] =>
   journal.contradicted.map((rev) => about(journal, "contradiction", "one content of a revision", "two", rev));

@@ -10,6 +10,7 @@ export const NOT_COMPARED: readonly string[] = [
   "children.*.attempt and .runner: marks of attempts, stored without a macrostep",
   "which effects still wait; those that do are compared one by one",
   "stack and facts of errors",
+  "of a tombstone everything but who it was, how it ended, and a result that it still holds",
 ];
 
 /**
@@ -38,10 +39,27 @@ export const journaledStateJson = (record: ActorRecord): unknown => plainView(jo
 export function compareWithStored(steps: readonly ReplayedStep[], stored: ActorRecord): readonly Difference[] {
   const end = steps.at(-1)?.record;
   if (end === undefined) return [{ path: "rev", before: stored.rev }];
+  if (stored.tombstone !== undefined) return differences(endingOf(stored, stored), endingOf(end, stored));
   return [
     ...differences(journaledState(stored), journaledState(end)),
     ...stored.outbox.flatMap((effect) => differencesOfEffect(effect, steps)),
   ];
+}
+
+/** What is left of a record in the tombstone `left` of it. A large result was moved out of it. */
+function endingOf(record: ActorRecord, left: ActorRecord): object {
+  const { key, genesis, parent, principal, createdAtMs, machine, rev, status, snapshot } = record;
+  const { value, output, error } = snapshot;
+  const identity = { key, genesis, parent, principal, createdAtMs, machine, rev, status };
+  return {
+    ...identity,
+    snapshot: {
+      status: snapshot.status,
+      value,
+      ...("output" in left.snapshot && { output }),
+      ...("error" in left.snapshot && { error }),
+    },
+  };
 }
 
 function differencesOfEffect(effect: Effect, steps: readonly ReplayedStep[]): readonly Difference[] {

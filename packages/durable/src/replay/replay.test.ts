@@ -229,6 +229,25 @@ describe("planted: what does not belong together is named", () => {
     ]);
   });
 
+  test("of a tombstone: who it was and how it ended", () => {
+    const subject = eventful();
+    subject.send("END");
+    const { steps } = replayed(subject);
+    const { record } = subject;
+    const tombstone: ActorRecord = {
+      ...record,
+      snapshot: { ...record.snapshot, context: undefined, historyValue: {}, children: {} },
+      messageIds: new Uint8Array(0),
+      outbox: [],
+      tombstone: { endedAtMs: 1, atMs: 2 },
+    };
+    expect(record.status).toBe("done");
+    expect(compareWithStored(steps, tombstone)).toEqual([]);
+    const other = { ...tombstone, snapshot: { ...tombstone.snapshot, output: "planted" } };
+    expect(compareWithStored(steps, other).map(({ path }) => path)).toEqual(["snapshot.output"]);
+    expect(compareWithStored(steps, { ...tombstone, status: "stopped" }).map(({ path }) => path)).toEqual(["status"]);
+  });
+
   test("what no journal knows is not compared", () => {
     const subject = eventful();
     const { steps } = replayed(subject);
