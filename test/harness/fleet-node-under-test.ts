@@ -19,13 +19,12 @@ const Settings = z.object({
   runtime: z.record(z.string(), z.number()),
   faults: z.array(FaultStep).default([]),
 });
-const Command = z.object({ arm: z.array(FaultStep) });
 const given = Settings.parse(JSON.parse(process.argv[2] ?? "{}"));
 const { nats, namespace, name, ledgerUrl, replicas, runtime, faults } = given;
 
 const crashPoints = new FaultPoints();
 crashPoints.arm(faults);
-createInterface({ input: process.stdin }).on("line", (line) => crashPoints.arm(Command.parse(JSON.parse(line)).arm));
+createInterface({ input: process.stdin }).on("line", (line) => crashPoints.tell(line));
 
 const node = await startNode({
   nats: {
