@@ -182,12 +182,14 @@ test("docs/test-matrix.md has every test that can be skipped, and no other", () 
 });
 
 test("docs/test-matrix.md has every scenario and its variants, and no other", () => {
-  const code = filesBelow(root, "test/scenarios").map(read).join("\n");
-  const scenarios = [...code.matchAll(/: Scenario = \{\s*name: "([^"]+)"/g)].map(([, name = ""]) => name);
+  const [code, plays] = ["test/scenarios", "test/chaos"].map((folder) => filesBelow(root, folder).map(read).join("\n"));
+  const scenarios = [...(code ?? "").matchAll(/: Scenario = \{\s*name: "([^"]+)"/g)].map(([, name = ""]) => name);
   const rows = rowsUnder(open("docs/test-matrix.md"), "Scenario", "What happens", "Variants");
   expect(rows.map(([name = ""]) => plain(name)).toSorted()).toEqual(scenarios.toSorted());
   const variants = rows.flatMap(([, , cell = ""]) => codeWords(cell));
-  expect(variants.filter((variant) => !new RegExp(`^ {2}"?${variant}"?: (\\{|async \\()`, "m").test(code))).toEqual([]);
+  expect(
+    variants.filter((variant) => !new RegExp(`^ {2}"?${variant}"?: (\\{|async \\()`, "m").test(`${code}\n${plays}`)),
+  ).toEqual([]);
 });
 
 test("every link leads to a file, and every anchor to a heading", () => {

@@ -6,13 +6,15 @@
  */
 import { parseArgs } from "node:util";
 import { z } from "zod";
+import { chaosBreaks } from "./chaos-breaks.ts";
+import { chaos } from "./chaos.ts";
 import { delegationRestart } from "./delegation-restart.ts";
 import { fencing } from "./fencing.ts";
 import { flowControl } from "./flow-control.ts";
 import { mainJob } from "./main-job.ts";
 import { brokenLine, resultLine, type ResultLine, type Scenario } from "./scenario.ts";
 
-const SCENARIOS: readonly Scenario[] = [delegationRestart, fencing, mainJob, flowControl];
+const SCENARIOS: readonly Scenario[] = [chaos, chaosBreaks, delegationRestart, fencing, mainJob, flowControl];
 const Seed = z.coerce.number().int().min(0).max(0xffff_ffff);
 
 const { values, positionals, unreadable } = readArguments();
