@@ -1,8 +1,8 @@
 import { assign, fromPromise, setup } from "xstate";
 
-/** One command: something that is worked on by one job of one of two kinds, and a payload, so that records have an ordinary size. */
+/** One command: something to note, or to have done by one job of one of two kinds, and a payload, so that records have an ordinary size. */
 export interface BurstInput {
-  readonly kind: "call" | "file";
+  readonly kind: "call" | "file" | "note";
   readonly payload: string;
 }
 
@@ -18,6 +18,7 @@ export const burstMachine = setup({
   },
   actors: { call: suppliedByNode, file: suppliedByNode },
   actions: {
+    noted: assign({ results: ["noted"] }),
     failed: assign({ failures: ({ context }) => context.failures + 1 }),
   },
 }).createMachine({
@@ -27,7 +28,11 @@ export const burstMachine = setup({
   initial: "arriving",
   states: {
     arriving: {
-      always: [{ guard: ({ context }) => context.kind === "call", target: "calling" }, { target: "filing" }],
+      always: [
+        { guard: ({ context }) => context.kind === "note", target: "served", actions: "noted" },
+        { guard: ({ context }) => context.kind === "call", target: "calling" },
+        { target: "filing" },
+      ],
     },
     calling: {
       invoke: {

@@ -67,61 +67,64 @@ export async function startNode(options: StartNodeOptions): Promise<Node> {
   const random = createSystemRandom();
   const name = options.name ?? `n-${random.hex(4)}`;
   const telemetry = options.telemetry ?? silentTelemetry;
-  const link = await connectNats({
-    servers: options.nats.servers,
-    user: options.nats.user,
-    pass: options.nats.password,
-    inboxPrefix: options.nats.inboxPrefix,
-    timeoutMs: options.nats.timeoutMs,
-    name: `holdfast-node-${name}`,
-    onStatus: ({ kind, ...facts }) => telemetry.warn(`nats.${kind}`, facts),
+  const connectAs = (purpose: string): Promise<Link> =>
+    connectNats({
+      servers: options.nats.servers,
+      user: options.nats.user,
+      pass: options.nats.password,
+      inboxPrefix: options.nats.inboxPrefix,
+      timeoutMs: options.nats.timeoutMs,
+      name: `holdfast-node-${name}${purpose}`,
+      onStatus: ({ kind, ...facts }) => telemetry.warn(`nats.${kind}`, { ...facts, connection: `node${purpose}` }),
+    });
+  await using links = new AsyncDisposableStack();
+  const opened = async (purpose: string): Promise<Link> =>
+    links.adopt(await connectAs(purpose), (connected) => connected.close());
+  const link = await opened("");
+  const fleetLink = await opened("-leases");
+  const namespace = await ensureNamespace(link, {
+    ns: options.namespace,
+    newGeneration: () => random.hex(4),
+    ...options.layout,
+    replicas: options.replicas,
   });
-  try {
-    const namespace = await ensureNamespace(link, {
-      ns: options.namespace,
-      newGeneration: () => random.hex(4),
-      ...options.layout,
-      replicas: options.replicas,
-    });
-    const codec = createCodec({ ref: actorRefExtension, crc32: systemCrc32 });
-    const ports = composeNatsPorts(link, namespace, {
-      tokenOf: (bytes) => tokenOf(codec, bytes),
-      onFault: (fault) => telemetry.error("nats.reader-stopped", { code: fault.code, reason: fault.message }),
-      onUnreadable: (message) => telemetry.error("nats.unreadable", { ...message }),
-    });
-    const { manifest } = namespace;
-    const read = new NamespaceReader({ link, codec, subjects: subjectsOf(options.namespace), manifest });
-    const context: NodeContext = { link, codec, manifest, read };
-    const runtime = new RuntimeNode({
-      name,
-      definitions: typeof options.definitions === "function" ? options.definitions(context) : options.definitions,
-      pools: options.pools ?? [DEFAULT_POOL],
-      scheme: manifest,
-      codec,
-      ports,
-      clock: systemClock,
-      random,
-      telemetry,
-      crashPoints: options.crashPoints ?? noCrashPoints,
-      ...(options.settings !== undefined && { settings: options.settings }),
-    });
-    await runtime.start();
-    const leave = async (how: () => Promise<void>): Promise<void> => {
-      await how();
-      await link.close();
-    };
-    return {
-      name,
-      incarnation: runtime.incarnation,
-      runtime,
-      context,
-      drain: () => leave(() => runtime.drain()),
-      stop: () => leave(() => runtime.stop()),
-    };
-  } catch (error) {
-    await link.close();
-    throw error;
-  }
+  const codec = createCodec({ ref: actorRefExtension, crc32: systemCrc32 });
+  const ports = composeNatsPorts(link, namespace, {
+    fleetLink,
+    tokenOf: (bytes) => tokenOf(codec, bytes),
+    onFault: (fault) => telemetry.error("nats.reader-stopped", { code: fault.code, reason: fault.message }),
+    onUnreadable: (message) => telemetry.error("nats.unreadable", { ...message }),
+  });
+  const { manifest } = namespace;
+  const read = new NamespaceReader({ link, codec, subjects: subjectsOf(options.namespace), manifest });
+  const context: NodeContext = { link, codec, manifest, read };
+  const runtime = new RuntimeNode({
+    name,
+    definitions: typeof options.definitions === "function" ? options.definitions(context) : options.definitions,
+    pools: options.pools ?? [DEFAULT_POOL],
+    scheme: manifest,
+    codec,
+    ports,
+    clock: systemClock,
+    random,
+    telemetry,
+    crashPoints: options.crashPoints ?? noCrashPoints,
+    ...(options.settings !== undefined && { settings: options.settings }),
+  });
+  await runtime.start();
+  const open = links.move();
+  const leave = async (how: () => Promise<void>): Promise<void> => {
+    await how();
+    await open.disposeAsync();
+  };
+  return {
+    name,
+    incarnation: runtime.incarnation,
+    runtime,
+    context,
+    drain: () => leave(() => runtime.drain()),
+    stop: () => leave(() => runtime.stop()),
+  };
 }
 
 /** A stored value that nobody can read is not ours. */

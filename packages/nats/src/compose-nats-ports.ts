@@ -8,6 +8,7 @@ import type {
   RecordStore,
   RetentionStore,
 } from "@holdfast/runtime/ports";
+import { lineOfLeases } from "./line-of-leases.ts";
 import { namespaceStreams } from "./namespace-streams.ts";
 import { NatsBlobSweepStore } from "./nats-blob-sweep-store.ts";
 import { NatsBlobStore } from "./nats-blob-store.ts";
@@ -30,18 +31,24 @@ export interface NatsPorts {
 export interface NatsPortsOptions extends Partial<MessageLogNotices> {
   /** Token of a stored record, from its clear header. */
   readonly tokenOf: (bytes: Uint8Array) => string | undefined;
+  /** A connection for the fleet bucket alone; default: the one of the work. */
+  readonly fleetLink?: Link;
 }
 
-/** The ports of one node over one connection and one open namespace. A fault that is not listened to ends its reader silently: listen. */
+/** The ports of one node over one connection, or two, and one open namespace. A fault that is not listened to ends its reader silently: listen. */
 export function composeNatsPorts(link: Link, namespace: OpenNamespace, options: NatsPortsOptions): NatsPorts {
   const streams = namespaceStreams(namespace);
   const onFault = options.onFault ?? (() => undefined);
   const onUnreadable = options.onUnreadable ?? (() => undefined);
+  const fleetOf = (own: Link | undefined): FleetRegistry =>
+    own === undefined
+      ? new NatsFleetRegistry(link, streams, onFault)
+      : lineOfLeases(new NatsFleetRegistry(own, streams, onFault), link);
   return {
     records: new NatsRecordStore(link, streams, options.tokenOf),
     log: new NatsMessageLog(link, streams, { onFault, onUnreadable }),
     journal: new NatsJournal(link, streams),
-    fleet: new NatsFleetRegistry(link, streams, onFault),
+    fleet: fleetOf(options.fleetLink),
     blobs: new NatsBlobStore(link, streams),
     retention: new NatsRetentionStore(link, streams),
     blobSweep: new NatsBlobSweepStore(link, streams),
