@@ -39,6 +39,13 @@ async function atWork(fleet: MemoryFleet): Promise<{ first: MemoryProcess; key: 
   return { first, key, partition };
 }
 
+/** Barriers of sweeps carry the checkpoint of a partition on. */
+async function checkpointedBeyond(fleet: MemoryFleet, partition: string, seq: number): Promise<void> {
+  for (let n = 0; n < 100 && ((await stored(fleet, partition))?.checkpoint.seq ?? 0) <= seq; n += 1) {
+    await fleet.clock.advance(1000);
+  }
+}
+
 const scannedFrom = (fleet: MemoryFleet, node: string, partition: string): unknown =>
   fleet.events("partition.taken", node).find(({ fields }) => fields["partition"] === partition)?.fields["fromSeq"];
 
@@ -48,7 +55,9 @@ const runsAgain = (fleet: MemoryFleet): Promise<void> =>
 describe("the checkpoint of a partition", () => {
   test("F8: a successor looks only at what came after it, and takes up what it names", async () => {
     const fleet = new MemoryFleet({ settings: SWEPT });
-    const { first, partition } = await atWork(fleet);
+    const { first, key, partition } = await atWork(fleet);
+    const before = fleet.broker.writesOf(key).at(-1)?.seq ?? 0;
+    await checkpointedBeyond(fleet, partition, before + 40); // further away than a scan would read on for one record
     const checkpointed = (await stored(fleet, partition))?.checkpoint.seq ?? 0;
     first.kill();
     const second = await fleet.alone("n2");
@@ -56,6 +65,16 @@ describe("the checkpoint of a partition", () => {
     expect(scannedFrom(fleet, "n2", partition)).toBe(checkpointed + 1);
     await fleet.clock.advance(3000);
     expect(fleet.desk.of("free", second.name).length).toBe(1);
+  });
+
+  test("the scan begins before it where that saves reading records one by one", async () => {
+    const fleet = new MemoryFleet({ settings: SWEPT });
+    const { first, key, partition } = await atWork(fleet);
+    const seq = fleet.broker.writesOf(key).at(-1)?.seq ?? 0;
+    first.kill();
+    await fleet.alone("n2");
+    await runsAgain(fleet);
+    expect(scannedFrom(fleet, "n2", partition)).toBe(seq);
   });
 
   test("F8: work that came after it is found by the scan", async () => {

@@ -1,3 +1,4 @@
+import type { Checkpoint } from "@holdfast/protocol";
 import type { NodeServices } from "../cell-host.ts";
 import type { PartitionOwner } from "../partition-owner.ts";
 import type { ScanEntry, StoredValue } from "../ports/index.ts";
@@ -16,6 +17,9 @@ export interface FoundWork {
 
 /** Memory that values of one scan may take; the records beyond it are read one by one. */
 const VALUES_BYTES = 64 * 1024 * 1024;
+
+/** A leader's answer about one record costs broker and node about as much as so many messages of a scan. */
+const MESSAGES_PER_READ = 20;
 
 interface Search {
   readonly owner: PartitionOwner;
@@ -56,12 +60,27 @@ const fromStart = (owner: PartitionOwner): Search => ({ owner, live: new Map(), 
 async function fromCheckpoint(services: NodeServices, owner: PartitionOwner): Promise<Search> {
   const { storedSeq, usable } = await readCheckpoint(services, owner);
   owner.lastCheckpoint = { seq: storedSeq, text: "" };
-  const search = { ...fromStart(owner), fromSeq: usable === undefined ? 0 : usable.seq + 1 };
+  const search = { ...fromStart(owner), fromSeq: usable === undefined ? 0 : readFrom(usable) };
   for (const [key, seq] of usable?.live ?? []) {
     search.live.set(key, undefined);
     owner.work.seen(key, seq, true);
   }
   return search;
+}
+
+/**
+ * Where to begin: behind the checkpoint's sequence, or before it where that saves more reads of single records than it costs messages read
+ * in vain.
+ */
+function readFrom({ seq, live }: Checkpoint): number {
+  let fromSeq = seq + 1;
+  let spared = 0;
+  for (const [, liveSeq] of live.toReversed()) {
+    if (liveSeq > seq) continue;
+    spared += 1;
+    if (seq - liveSeq <= MESSAGES_PER_READ * spared) fromSeq = liveSeq;
+  }
+  return fromSeq;
 }
 
 function scan(services: NodeServices, searches: readonly Search[], signal: AbortSignal): Promise<number> {
