@@ -71,7 +71,8 @@ export class TakeoverWorld implements AsyncDisposable {
   /** Partitions of the node that is to be killed. */
   get victimsPartitions(): readonly string[] {
     const partitions = partitionsOf(this.client.holdfast.manifest, "d");
-    return partitions.filter((partition) => rendezvousOwner(partition, [SURVIVOR, VICTIM]) === VICTIM);
+    const nodes = [SURVIVOR, VICTIM].map((name) => ({ name, weight: 1 }));
+    return partitions.filter((partition) => rendezvousOwner(partition, nodes) === VICTIM);
   }
 
   /** Starts the node that is to be killed; resolves when it serves its share. */

@@ -356,6 +356,26 @@ function keepDoing(work: (round: number) => Promise<unknown>): () => Promise<voi
 }
 
 describe("barrierScan", () => {
+  test("one that is called off while its reader starts says so to its caller, and to nobody else", async () => {
+    const bucket = subjects.actorsBucket(1);
+    const calledOff = new AbortController();
+    const scanning = barrierScan(link, {
+      stream: `KV_${bucket}`,
+      filter: `$KV.${bucket}.d-1.>`,
+      fromSeq: 1,
+      barrierSubject: `$KV.${bucket}.d-1._claim`,
+      barrierBytes: new Uint8Array(),
+      headersOnly: true,
+      visit: () => undefined,
+      signal: calledOff.signal,
+      narrow: () => {
+        setTimeout(() => calledOff.abort()); // a rejection that nobody handles fails this test
+        return { filter: `$KV.${bucket}.d-1.>`, headersOnly: true };
+      },
+    });
+    await expect(scanning).rejects.toMatchObject({ name: "AbortError" });
+  });
+
   test("F16: ends on an empty partition, and on one whose bucket's last write belongs to another", async () => {
     for (let n = 0; n < 5; n++) await put(`d-1.probe.t${n}`);
     await put("d-3.probe.other");

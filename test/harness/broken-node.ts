@@ -62,6 +62,7 @@ export async function startBrokenNode(options: StartNodeOptions, planted: Plante
     incarnation: runtime.incarnation,
     runtime,
     context,
+    ending: runtime.ending,
     drain: () => leave(() => runtime.drain()),
     stop: () => leave(() => runtime.stop()),
   };

@@ -12,9 +12,18 @@ import { delegationRestart } from "./delegation-restart.ts";
 import { fencing } from "./fencing.ts";
 import { flowControl } from "./flow-control.ts";
 import { mainJob } from "./main-job.ts";
+import { rollingRestart } from "./rolling-restart.ts";
 import { brokenLine, resultLine, type ResultLine, type Scenario } from "./scenario.ts";
 
-const SCENARIOS: readonly Scenario[] = [chaos, chaosBreaks, delegationRestart, fencing, mainJob, flowControl];
+const SCENARIOS: readonly Scenario[] = [
+  chaos,
+  chaosBreaks,
+  delegationRestart,
+  fencing,
+  mainJob,
+  flowControl,
+  rollingRestart,
+];
 const Seed = z.coerce.number().int().min(0).max(0xffff_ffff);
 
 const { values, positionals, unreadable } = readArguments();

@@ -38,6 +38,8 @@ export async function runNode({ config, tied }: RunNodeOptions): Promise<void> {
     namespace: config.HOLDFAST_NAMESPACE,
     name,
     pools: config.HOLDFAST_POOLS,
+    weight: config.HOLDFAST_WEIGHT,
+    ...(config.HOLDFAST_BUILD !== undefined && { build: config.HOLDFAST_BUILD }),
     definitions: (context) => agentActors({ config, node: name, telemetry }, context),
     settings: {
       leaseTtlMs: config.HOLDFAST_LEASE_TTL_MS,
@@ -54,8 +56,10 @@ export async function runNode({ config, tied }: RunNodeOptions): Promise<void> {
     telemetry,
   });
   process.stdout.write(`${JSON.stringify({ node: name, incarnation: node.incarnation })}\n`);
-  const signal = await signals.first;
-  telemetry.info("node.signalled", { signal });
+  const signalled = signals.first.then((signal) => ({ kind: "signalled", signal }) as const);
+  const ending = await Promise.race([signalled, node.ending]);
+  if (ending.kind === "replaced") throw ending.fault;
+  if (ending.kind === "signalled") telemetry.info("node.signalled", { signal: ending.signal });
   signals.now.addEventListener("abort", () => void node.stop().then(() => process.exit(0)), { once: true });
   await node.drain();
   process.exit(0);

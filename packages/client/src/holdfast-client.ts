@@ -1,6 +1,16 @@
 import type { Codec } from "@holdfast/codec";
-import { openNamespace, type Link } from "@holdfast/jetstream";
-import { actorKey, DEFAULT_POOL, subjectsOf, type Manifest, type PlainEvent, type Principal } from "@holdfast/protocol";
+import { openNamespace, publishStored, readTypeHomes, type Link } from "@holdfast/jetstream";
+import {
+  actorKey,
+  DEFAULT_POOL,
+  principalToken,
+  RuntimeFault,
+  subjectsOf,
+  type DrainRequest,
+  type Manifest,
+  type PlainEvent,
+  type Principal,
+} from "@holdfast/protocol";
 import type { ClientWindow } from "./busy-gate.ts";
 import { MessageSender, type SendOptions, type SendResult } from "./message-sender.ts";
 import { NamespaceReader } from "./namespace-reader.ts";
@@ -10,7 +20,7 @@ export interface HoldfastClientOptions {
   readonly codec: Codec;
   readonly namespace: string;
   readonly principal: Principal;
-  /** Pool of each actor type that does not live in the default pool. */
+  /** Pool of actor types that no node has served yet; of the others the namespace knows it. */
   readonly pools?: Readonly<Record<string, string>>;
   /** How much of this client may be unanswered at the same time. */
   readonly window?: ClientWindow;
@@ -19,14 +29,16 @@ export interface HoldfastClientOptions {
 
 /** Sends to actors and reads what is stored about them. */
 export class HoldfastClient {
-  readonly manifest: Manifest;
   readonly read: NamespaceReader;
   readonly #options: HoldfastClientOptions;
   readonly #sender: MessageSender;
+  #homes: ReadonlyMap<string, string>;
+  #manifest: Manifest;
 
-  private constructor(options: HoldfastClientOptions, manifest: Manifest) {
+  private constructor(options: HoldfastClientOptions, manifest: Manifest, homes: ReadonlyMap<string, string>) {
     this.#options = options;
-    this.manifest = manifest;
+    this.#manifest = manifest;
+    this.#homes = homes;
     const { link, codec, principal, randomHex } = options;
     const subjects = subjectsOf(options.namespace);
     this.read = new NamespaceReader({ link, codec, subjects, manifest });
@@ -44,7 +56,12 @@ export class HoldfastClient {
   /** @throws RuntimeFault HF-4005 when the namespace does not exist */
   static async open(options: HoldfastClientOptions): Promise<HoldfastClient> {
     const { manifest } = await openNamespace(options.link, options.namespace);
-    return new HoldfastClient(options, manifest);
+    return new HoldfastClient(options, manifest, await readTypeHomes(options.link, options.namespace));
+  }
+
+  /** Layout of the namespace as last read. */
+  get manifest(): Manifest {
+    return this.#manifest;
   }
 
   /** Version of the NATS server this client is connected to. */
@@ -52,24 +69,73 @@ export class HoldfastClient {
     return this.#options.link.serverVersion;
   }
 
-  /** Address of an actor by type and id. @throws RuntimeFault HF-1002 */
+  /**
+   * Address of an actor by type and id. The pool is the one that the namespace knows for the type, as this client last read it.
+   * @throws RuntimeFault HF-1002
+   */
   key(type: string, id: string): string {
-    return actorKey(this.manifest, this.#options.pools?.[type] ?? DEFAULT_POOL, type, id);
+    return actorKey(this.manifest, this.#poolOf(type) ?? DEFAULT_POOL, type, id);
   }
 
   /** Starts an actor, or finds it started: `ignored` then. */
-  start(type: string, id: string, input: unknown, options?: SendOptions): Promise<SendResult> {
+  async start(type: string, id: string, input: unknown, options?: SendOptions): Promise<SendResult> {
+    await this.#learn(type);
     return this.#sender.send(this.key(type, id), { kind: "start", input }, options);
   }
 
   /** Sends an event to an actor by key, or by type and id. */
-  send(
+  async send(
     target: string | { readonly type: string; readonly id: string },
     event: PlainEvent,
     options?: SendOptions,
   ): Promise<SendResult> {
+    if (typeof target !== "string") await this.#learn(target.type);
     const key = typeof target === "string" ? target : this.key(target.type, target.id);
     return this.#sender.send(key, { kind: "send", event }, options);
+  }
+
+  #poolOf(type: string): string | undefined {
+    return this.#options.pools?.[type] ?? this.#homes.get(type);
+  }
+
+  /** Of a type that nobody knew when this client was opened, or whose pool came later, it asks again. */
+  async #learn(type: string): Promise<void> {
+    const pool = this.#poolOf(type);
+    if (pool !== undefined && this.#manifest.pools[pool] !== undefined) return;
+    const { link, namespace } = this.#options;
+    this.#homes = await readTypeHomes(link, namespace);
+    if (this.#manifest.pools[this.#poolOf(type) ?? DEFAULT_POOL] !== undefined) return;
+    this.#manifest = (await openNamespace(link, namespace)).manifest;
+  }
+
+  /**
+   * Asks a live node to leave as planned. It obeys when it reads that, and then says `left` in its heartbeat.
+   * @returns the incarnation that was asked
+   * @throws RuntimeFault HF-3030 when no live node has the name, HF-4007 without the right, HF-4008 when nobody knows whether it was stored
+   */
+  async askToLeave(node: string): Promise<string> {
+    const { link, namespace, principal } = this.#options;
+    const { nodes } = await this.read.overview();
+    const found = nodes.find(({ name, state }) => name === node && state !== "left" && state !== "silent");
+    if (found === undefined) {
+      throw new RuntimeFault(
+        "HF-3030",
+        `Node ${node}: no live node has this name. "holdfast fleet" shows all of them.`,
+        { facts: { node } },
+      );
+    }
+    const { incarnation } = found;
+    const request: DrainRequest = { v: 1, node, incarnation, by: principalToken(principal) };
+    const stored = await publishStored(link, {
+      subject: `$KV.${subjectsOf(namespace).fleetBucket}.drain.${node}`,
+      bytes: new TextEncoder().encode(JSON.stringify(request)),
+    });
+    if (stored.kind === "accepted") return incarnation;
+    throw new RuntimeFault(
+      stored.kind === "refused" ? stored.code : "HF-4008",
+      `Request to node ${node}: ${stored.kind} (${stored.reason}). Ask again.`,
+      { facts: { node } },
+    );
   }
 
   close(): void {

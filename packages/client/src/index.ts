@@ -8,3 +8,4 @@ export {
   type StoredActor,
   type StoredJournalMessage,
 } from "./namespace-reader.ts";
+export { fleetOverview, type FleetOverview, type NodeOverview, type PartitionOverview } from "./fleet-overview.ts";

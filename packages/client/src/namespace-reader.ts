@@ -1,5 +1,13 @@
 import type { Codec } from "@holdfast/codec";
-import { readLast, subjectHistory, watchBucket, type Link } from "@holdfast/jetstream";
+import {
+  countFrom,
+  openNamespace,
+  readLast,
+  serverTimeMs,
+  subjectHistory,
+  watchBucket,
+  type Link,
+} from "@holdfast/jetstream";
 import {
   Heartbeat,
   Lease,
@@ -14,7 +22,9 @@ import {
   type RecordHeader,
   type Subjects,
 } from "@holdfast/protocol";
+import { randomUUID } from "node:crypto";
 import { z } from "zod";
+import { fleetOverview, type FleetOverview } from "./fleet-overview.ts";
 import { PayloadReader } from "./payload-reader.ts";
 
 /** What a node says is stuck on it. */
@@ -161,6 +171,29 @@ export class NamespaceReader {
     const shard = shardOf(manifest, parseActorKey(key).partition);
     const stored = await readLast(link, subjects.actorsStream(shard), subjects.actorSubject(shard, key));
     return stored === undefined || stored.bytes.length === 0 ? undefined : stored.bytes;
+  }
+
+  /** The fleet as `fleetOverview` shows it, with the lag of every partition. */
+  async overview(): Promise<FleetOverview & Pick<FleetState, "leases" | "reports" | "stuck">> {
+    const { link, subjects } = this.#options;
+    const fleet = await this.fleet();
+    const nowMs = (await serverTimeMs(link, `KV_${subjects.fleetBucket}`)) ?? Date.now();
+    const { manifest } = await openNamespace(link, subjects.ns); // pools may have come since this reader was made
+    const cursors = fleetOverview(manifest, fleet, nowMs).partitions;
+    const lags = new Map<string, number>();
+    const name = `count_${randomUUID().replaceAll("-", "")}`;
+    for (const { partition, cursor } of cursors) {
+      const stream = subjects.inboxStream(shardOf(manifest, partition));
+      const count = {
+        stream,
+        filters: subjects.inboxFilters(partition),
+        fromSeq: cursor,
+        name: `${name}_${partition}`,
+      };
+      lags.set(partition, await countFrom(link, count));
+    }
+    const { leases, reports, stuck } = fleet;
+    return { ...fleetOverview(manifest, fleet, nowMs, lags), leases, reports, stuck };
   }
 
   /** Nodes, leases, recovery reports and what is stuck, each sorted by its key. */

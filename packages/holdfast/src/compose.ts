@@ -2,11 +2,18 @@
 import { HoldfastClient, NamespaceReader, type ClientWindow } from "@holdfast/client";
 import { createCodec, type Codec } from "@holdfast/codec";
 import { actorRefExtension } from "@holdfast/durable";
-import { connectNats, ensureNamespace, type Link } from "@holdfast/jetstream";
+import {
+  connectNats,
+  ensureNamespace,
+  LiveNamespace,
+  settleTypeHomes,
+  type Link,
+  type OpenNamespace,
+} from "@holdfast/jetstream";
 import { composeNatsPorts } from "@holdfast/nats";
 import { createSystemRandom, systemClock, systemCrc32 } from "@holdfast/process";
-import { DEFAULT_POOL, subjectsOf, type Manifest, type Principal } from "@holdfast/protocol";
-import { RuntimeNode, type ActorDefinition, type RuntimeSettings } from "@holdfast/runtime";
+import { DEFAULT_PARTITIONS, DEFAULT_POOL, subjectsOf, type Manifest, type Principal } from "@holdfast/protocol";
+import { RuntimeNode, type ActorDefinition, type NodeEnding, type RuntimeSettings } from "@holdfast/runtime";
 import { noCrashPoints, silentTelemetry, type CrashPoints, type Telemetry } from "@holdfast/runtime/ports";
 
 /** How to reach NATS. */
@@ -28,9 +35,15 @@ export interface StartNodeOptions {
   readonly name?: string;
   /** Actor types of this node; as a function when their jobs use the node's connection. */
   readonly definitions: readonly ActorDefinition[] | ((context: NodeContext) => readonly ActorDefinition[]);
-  /** Pools this node serves; default `d`. */
+  /** Pools this node serves; default `d`. What is not in the namespace yet is added to it, with 32 partitions unless `layout` says otherwise. */
   readonly pools?: readonly string[];
-  /** Layout of the namespace, used when it is created; default one pool `d` with 32 partitions. */
+  /** Share of partitions relative to the other nodes of a pool; default 1. */
+  readonly weight?: number;
+  /** What you call this build; shown by `holdfast fleet`. */
+  readonly build?: string;
+  /** Record formats this build reads; default: those of its codec. */
+  readonly readableFormats?: readonly number[];
+  /** Layout of the namespace; default one pool `d` with 32 partitions. Shards and the size of a pool are fixed when they are created. */
   readonly layout?: { readonly pools?: Readonly<Record<string, number>>; readonly shards?: number };
   readonly replicas?: number;
   readonly settings?: Partial<RuntimeSettings>;
@@ -53,6 +66,8 @@ export interface Node {
   readonly incarnation: string;
   readonly runtime: RuntimeNode;
   readonly context: NodeContext;
+  /** Resolves when the node ends, or begins to, for a reason that is not its process's: let the process follow. */
+  readonly ending: Promise<NodeEnding>;
   /** Planned leave: ownership moves at once, running jobs end here. */
   drain(): Promise<void>;
   /** Leave now. */
@@ -82,12 +97,15 @@ export async function startNode(options: StartNodeOptions): Promise<Node> {
     links.adopt(await connectAs(purpose), (connected) => connected.close());
   const link = await opened("");
   const fleetLink = await opened("-leases");
-  const namespace = await ensureNamespace(link, {
-    ns: options.namespace,
-    newGeneration: () => random.hex(4),
-    ...options.layout,
-    replicas: options.replicas,
-  });
+  const ensure = (pools?: Readonly<Record<string, number>>): Promise<OpenNamespace> =>
+    ensureNamespace(link, {
+      ns: options.namespace,
+      newGeneration: () => random.hex(4),
+      shards: options.layout?.shards,
+      pools,
+      replicas: options.replicas,
+    });
+  const namespace = new LiveNamespace(link, await ensure(options.layout?.pools));
   const codec = createCodec({ ref: actorRefExtension, crc32: systemCrc32 });
   const ports = composeNatsPorts(link, namespace, {
     fleetLink,
@@ -96,13 +114,25 @@ export async function startNode(options: StartNodeOptions): Promise<Node> {
     onUnreadable: (message) => telemetry.error("nats.unreadable", { ...message }),
   });
   const { manifest } = namespace;
+  const pools = options.pools ?? [DEFAULT_POOL];
   const read = new NamespaceReader({ link, codec, subjects: subjectsOf(options.namespace), manifest });
   const context: NodeContext = { link, codec, manifest, read };
+  const definitions = typeof options.definitions === "function" ? options.definitions(context) : options.definitions;
+  const named = poolsNamedBy(definitions, pools).filter((pool) => namespace.pools[pool] === undefined);
+  if (named.length > 0)
+    namespace.replace(await ensure(Object.fromEntries(named.map((pool) => [pool, DEFAULT_PARTITIONS]))));
+  const types = new Map(definitions.map(({ type, pool }) => [type, pool ?? DEFAULT_POOL]));
+  const homes = await settleTypeHomes(link, options.namespace, types, () => random.hex(8));
   const runtime = new RuntimeNode({
     name,
-    definitions: typeof options.definitions === "function" ? options.definitions(context) : options.definitions,
-    pools: options.pools ?? [DEFAULT_POOL],
-    scheme: manifest,
+    definitions,
+    pools,
+    homes,
+    scheme: namespace,
+    layoutChanged: () => namespace.refresh(),
+    ...(options.weight !== undefined && { weight: options.weight }),
+    ...(options.build !== undefined && { build: options.build }),
+    ...(options.readableFormats !== undefined && { readableFormats: options.readableFormats }),
     codec,
     ports,
     clock: systemClock,
@@ -122,9 +152,19 @@ export async function startNode(options: StartNodeOptions): Promise<Node> {
     incarnation: runtime.incarnation,
     runtime,
     context,
+    ending: runtime.ending,
     drain: () => leave(() => runtime.drain()),
     stop: () => leave(() => runtime.stop()),
   };
+}
+
+/** Pools a node serves, and those its actors and their children live in: messages for them need a place, also when nobody serves it. */
+function poolsNamedBy(definitions: readonly ActorDefinition[], served: readonly string[]): readonly string[] {
+  const named = definitions.flatMap(({ pool, childActors }) => [
+    pool,
+    ...Object.values(childActors ?? {}).map((child) => child.pool),
+  ]);
+  return [...new Set([...served, ...named.filter((pool) => pool !== undefined)])];
 }
 
 /** A stored value that nobody can read is not ours. */
@@ -140,6 +180,7 @@ export interface CreateClientOptions {
   readonly nats: NatsOptions;
   readonly namespace: string;
   readonly principal: Principal;
+  /** Pool of an actor type that no node has served yet, or to be sure; default: where its first node put it, then `d`. */
   readonly pools?: Readonly<Record<string, string>>;
   /** Messages that may wait for an answer at the same time, in all (1024) and to one partition (256); more are refused with HF-3020. */
   readonly window?: ClientWindow;

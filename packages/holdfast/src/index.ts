@@ -16,6 +16,7 @@ export {
   type ActorIds,
   type JobContext,
   type JobDefinition,
+  type NodeEnding,
   type PublicEvent,
   type RuntimeSettings,
 } from "@holdfast/runtime";

@@ -1,4 +1,5 @@
 import { RuntimeFault } from "@holdfast/protocol";
+import { z } from "zod";
 import { API_CODE } from "./api-codes.ts";
 import { apiRequest } from "./api-request.ts";
 import type { Link } from "./link.ts";
@@ -6,7 +7,30 @@ import { findStream, StreamInfo } from "./stream-info.ts";
 import type { StreamDeclaration } from "./topology.ts";
 
 /**
- * Creates a stream unless it exists, then compares it field by field with its declaration. Several nodes may do so at once.
+ * Adds the subjects of a declaration that an existing stream lacks: those of a pool that came later. Never removes any.
+ * @throws RuntimeFault HF-4003 when the server refuses
+ */
+async function growSubjects(
+  link: Link,
+  declaration: StreamDeclaration,
+  info: StreamInfo,
+  signal?: AbortSignal,
+): Promise<StreamInfo> {
+  const { name, subjects } = declaration;
+  const found = z.array(z.string()).safeParse(info.config["subjects"]).data ?? [];
+  if (found.length >= subjects.length || !found.every((subject) => subjects.includes(subject))) return info;
+  const result = await apiRequest(link, {
+    api: `STREAM.UPDATE.${name}`,
+    body: { ...info.config, subjects },
+    answer: StreamInfo,
+    signal,
+  });
+  if (result.kind === "refused") throw refused(declaration, result);
+  return (await findStream(link, name, signal)) ?? info;
+}
+
+/**
+ * Creates a stream unless it exists, gives it the subjects it lacks, then compares it field by field with its declaration. Several nodes may do so at once.
  *
  * Reading back is not a formality: a server drops fields it does not know without a word, and an existing stream is opened as it is.
  *
@@ -15,7 +39,10 @@ import type { StreamDeclaration } from "./topology.ts";
  */
 export async function ensureStream(link: Link, declaration: StreamDeclaration, signal?: AbortSignal): Promise<string> {
   const existing = await findStream(link, declaration.name, signal);
-  const info = existing ?? (await createStream(link, declaration, signal));
+  const info =
+    existing === undefined
+      ? await createStream(link, declaration, signal)
+      : await growSubjects(link, declaration, existing, signal);
   assertAsDeclared(declaration, info, existing !== undefined);
   return info.created;
 }
@@ -41,7 +68,7 @@ function refused(
 ): RuntimeFault {
   return new RuntimeFault(
     "HF-4003",
-    `Stream ${declaration.name}: expected to be created, found a refusal (${result.reason}, ${result.code}). Check replicas, the account's storage limits (byte limits of all streams are reserved) and overlapping subjects.`,
+    `Stream ${declaration.name}: expected to be created or extended, found a refusal (${result.reason}, ${result.code}). Check replicas, the account's storage limits (byte limits of all streams are reserved) and overlapping subjects.`,
     { facts: { stream: declaration.name, apiCode: result.code } },
   );
 }

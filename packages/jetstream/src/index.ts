@@ -33,3 +33,6 @@ export { MINIMUM_SERVER_VERSION } from "./server-version.ts";
 export { streamPosition, type StreamPosition } from "./stream-info.ts";
 export { type StreamMessage } from "./stream-message.ts";
 export { fleetDeclaration, topologyOf, type StreamDeclaration, type TopologyOptions } from "./topology.ts";
+export { LiveNamespace } from "./live-namespace.ts";
+export { readTypeHomes, settleTypeHomes } from "./type-homes.ts";
+export { countFrom, serverTimeMs } from "./count-from.ts";

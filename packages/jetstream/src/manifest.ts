@@ -13,7 +13,7 @@ import type { Link } from "./link.ts";
 
 /** Layout asked for by whoever creates or opens a namespace; what is left out is taken from the manifest, or the default. */
 export interface NamespaceLayout {
-  /** Pool name → number of partitions. */
+  /** Pool name → number of partitions. Pools that the manifest does not have are added; the size of a pool is fixed when it is added. */
   readonly pools?: Readonly<Record<string, number>> | undefined;
   readonly shards?: number | undefined;
 }
@@ -71,6 +71,18 @@ export function draftManifest(ns: string, layout: NamespaceLayout): Manifest {
   throw new RuntimeFault("HF-1001", `Namespace ${ns}: ${fields}. Correct pools and shards.`, { facts: { ns } });
 }
 
+/** @returns the manifest with the pools it lacks, itself when it lacks none */
+export function withPools(manifest: Manifest, pools: Readonly<Record<string, number>>): Manifest {
+  const missing = Object.entries(pools).filter(([pool]) => manifest.pools[pool] === undefined);
+  if (missing.length === 0) return manifest;
+  return draftedFrom(manifest, { ...manifest.pools, ...Object.fromEntries(missing) });
+}
+
+/** @throws RuntimeFault HF-1001 when a pool is out of bounds */
+function draftedFrom(manifest: Manifest, pools: Readonly<Record<string, number>>): Manifest {
+  return { ...manifest, pools: draftManifest(manifest.ns, { pools, shards: manifest.shards }).pools };
+}
+
 /**
  * Gives a generation to every stream that has none: all of them in a draft, later those that a newer build declares.
  *
@@ -102,11 +114,12 @@ export async function writeManifest(link: Link, manifest: Manifest, expectedSeq:
  */
 export function assertLayout(manifest: Manifest, layout: NamespaceLayout): void {
   const found = { pools: sorted(manifest.pools), shards: manifest.shards };
-  const wanted = { pools: sorted(layout.pools ?? manifest.pools), shards: layout.shards ?? manifest.shards };
+  const pools = sorted({ ...manifest.pools, ...layout.pools });
+  const wanted = { pools, shards: layout.shards ?? manifest.shards };
   if (JSON.stringify(found) === JSON.stringify(wanted)) return;
   throw new RuntimeFault(
     "HF-4005",
-    `Namespace ${manifest.ns}: expected ${JSON.stringify(wanted)}, its manifest has ${JSON.stringify(found)}. A layout is fixed at creation: leave these options out, or use another namespace.`,
+    `Namespace ${manifest.ns}: expected ${JSON.stringify(wanted)}, its manifest has ${JSON.stringify(found)}. Shards and the size of a pool are fixed when they are created: leave these options out, or use another namespace.`,
     { facts: { ns: manifest.ns } },
   );
 }

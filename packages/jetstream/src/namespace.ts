@@ -1,9 +1,11 @@
 // A namespace: one installation's streams, laid out by one manifest.
 //
-//   N1  the manifest is written once, by create; whoever comes second reads the first one's
+//   N1  the manifest is written by create; whoever comes second reads the first one's, and may add pools
 //   N2  every stream is as declared, or nobody starts (HF-4003)
 //   N3  a stream that is missing though it was recorded, or was created at another time than recorded, has lost data (HF-4006): it is
 //       never created again silently, because cursors and incarnations would point into a sequence that means something else
+
+//   N4  pools are added, never removed or resized: the manifest first, then the subjects of the streams, then both are looked at again
 
 import { Namespace, RuntimeFault, subjectsOf, type Ancestor, type Manifest } from "@holdfast/protocol";
 import { ensureStream } from "./ensure-stream.ts";
@@ -14,6 +16,7 @@ import {
   readManifest,
   readStreamLedger,
   withGenerations,
+  withPools,
   writeManifest,
   writeStreamLedger,
   type NamespaceLayout,
@@ -43,10 +46,20 @@ export interface EnsureNamespaceOptions extends NamespaceLayout, TopologyOptions
 export async function ensureNamespace(link: Link, options: EnsureNamespaceOptions): Promise<OpenNamespace> {
   assertNamespace(options.ns);
   await ensureStream(link, fleetDeclaration(options.ns, options), options.signal);
-  const manifest = await createOrReadManifest(link, options);
-  assertLayout(manifest, options);
-  const streamCreated = await ensureStreams(link, manifest, options);
-  return { manifest, streamCreated };
+  for (let manifest = await createOrReadManifest(link, options); ;) {
+    assertLayout(manifest, options);
+    const streamCreated = await ensureStreams(link, manifest, options).catch((error: unknown) => {
+      if (error instanceof RuntimeFault && error.code === "HF-4003") return error;
+      throw error;
+    });
+    // N4: somebody added a pool meanwhile, and the streams were compared with, or extended by, what was true before.
+    const now = await createOrReadManifest(link, options);
+    if (JSON.stringify(now) === JSON.stringify(manifest)) {
+      if (streamCreated instanceof RuntimeFault) throw streamCreated;
+      return { manifest, streamCreated };
+    }
+    manifest = now;
+  }
 }
 
 /**
@@ -146,10 +159,11 @@ function assertNamespace(ns: string): void {
 async function createOrReadManifest(link: Link, options: EnsureNamespaceOptions): Promise<Manifest> {
   for (;;) {
     const stored = await readManifest(link, options.ns, options.signal);
-    const manifest = stored?.manifest ?? draftManifest(options.ns, options);
+    const known = stored?.manifest ?? draftManifest(options.ns, options);
+    const manifest = withPools(known, options.pools ?? {});
     const streams = topologyOf(manifest, options).map(({ name }) => name);
-    const complete = withGenerations(manifest, streams, options.newGeneration);
-    if (complete === undefined) return manifest;
+    const complete = withGenerations(manifest, streams, options.newGeneration) ?? manifest;
+    if (complete === stored?.manifest) return complete;
     await writeManifest(link, complete, stored?.seq ?? 0);
   }
 }

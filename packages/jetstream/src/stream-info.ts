@@ -7,6 +7,8 @@ import type { Link } from "./link.ts";
 /** Answer of `STREAM.INFO` and `STREAM.CREATE`, as far as it is used. */
 export const StreamInfo = z.object({
   created: z.string(),
+  /** The server's time, RFC 3339. */
+  ts: z.string().optional(),
   config: z.record(z.string(), z.unknown()),
   state: z.object({ messages: z.number(), bytes: z.number(), first_seq: z.number(), last_seq: z.number() }),
 });

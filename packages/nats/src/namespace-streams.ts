@@ -15,12 +15,15 @@ export interface NamespaceStreams {
   lineage(stream: string): readonly Ancestor[];
 }
 
+/** @param namespace  may grow while it is in use: it is asked each time */
 export function namespaceStreams(namespace: OpenNamespace): NamespaceStreams {
-  const { manifest, streamCreated } = namespace;
   return {
-    manifest,
-    subjects: subjectsOf(manifest.ns),
+    get manifest() {
+      return namespace.manifest;
+    },
+    subjects: subjectsOf(namespace.manifest.ns),
     shard: (partition) => {
+      const { manifest } = namespace;
       const pool = partition.slice(0, partition.lastIndexOf("-"));
       if (manifest.pools[pool] === undefined) {
         throw new RuntimeFault(
@@ -31,9 +34,10 @@ export function namespaceStreams(namespace: OpenNamespace): NamespaceStreams {
       }
       return shardOf(manifest, partition);
     },
-    created: (stream) => streamCreated[stream],
-    lineage: (stream) => manifest.lineage?.[stream] ?? [],
+    created: (stream) => namespace.streamCreated[stream],
+    lineage: (stream) => namespace.manifest.lineage?.[stream] ?? [],
     generation: (stream) => {
+      const { manifest } = namespace;
       const generation = manifest.generations[stream];
       if (generation !== undefined) return generation;
       throw new RuntimeFault(

@@ -45,6 +45,13 @@ const SCHEMAS = {
     .pipe(z.array(Pool).min(1))
     .default(["d"])
     .describe("Node pools this node serves, separated by commas."),
+  HOLDFAST_WEIGHT: z.coerce
+    .number()
+    .min(0.01)
+    .max(1000)
+    .default(1)
+    .describe("Share of partitions relative to the other nodes of a pool, 0.01 to 1000."),
+  HOLDFAST_BUILD: z.string().max(64).optional().describe("What you call this build; shown by the fleet command."),
   HOLDFAST_LEASE_TTL_MS: ms(3000).describe("Silence after which a node counts as dead, ms."),
   HOLDFAST_SWEEP_MS: ms(30_000).describe("Pause between two sweeps of a partition, ms."),
   HOLDFAST_DRAIN_GRACE_MS: ms(600_000).describe("How long a planned leave waits for running jobs, ms."),

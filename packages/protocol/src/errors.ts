@@ -24,6 +24,7 @@ export const ERROR_CATALOGUE = {
   "HF-3010": { title: "Outcome of a job is ambiguous", next: "refuse" },
   "HF-3011": { title: "Message is not applied in this order", next: "retry" },
   "HF-3020": { title: "Partition has too much waiting", next: "retry" },
+  "HF-3030": { title: "Node is not alive", next: "refuse" },
   "HF-4001": { title: "NATS cannot be reached", next: "retry" },
   "HF-4002": { title: "NATS server is too old", next: "stop-node" },
   "HF-4003": { title: "Stream or bucket has another configuration", next: "stop-node" },

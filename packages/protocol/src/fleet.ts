@@ -9,8 +9,16 @@ export const Heartbeat = z.object({
   incarnation: Incarnation,
   startedAtMs: z.number(),
   pools: z.array(Pool),
+  /** Share of partitions relative to other nodes of a pool; 1 when absent. */
+  weight: z.number().positive().optional(),
+  /** Silence after which it counts as dead, ms; 3,000 when absent. */
+  ttlMs: z.number().positive().optional(),
+  /** What its deployer calls this build. */
+  build: z.string().max(64).optional(),
   types: z.array(ActorType),
+  /** Formats of records it can read. */
   formats: z.array(z.number()),
+  /** Newest machine it runs of each type: `<version>#<start of its hash>`. */
   machines: z.record(z.string(), z.string()),
   state: z.enum(["joining", "serving", "draining", "left"]),
   actors: z.number(),
@@ -19,6 +27,17 @@ export const Heartbeat = z.object({
   custody: z.array(z.string()).max(512),
 });
 export type Heartbeat = z.infer<typeof Heartbeat>;
+
+/** What a node must be able to read to serve a partition. Only grows: what was written once may still be there. */
+export const PartitionNeeds = z.object({
+  /** Formats of records that were written there. */
+  formats: z.array(z.number()),
+  /** Actor type → newest machine version that wrote there; empty when its messages wait for a node that serves it. */
+  machines: z.record(ActorType, z.string()),
+});
+export type PartitionNeeds = z.infer<typeof PartitionNeeds>;
+
+export const NO_NEEDS: PartitionNeeds = { formats: [], machines: {} };
 
 /** Ownership of a partition; key `lease.<partition>`. JSON. Written only to claim, release or advance the cursor. */
 export const Lease = z.object({
@@ -32,6 +51,8 @@ export const Lease = z.object({
   generation: z.string(),
   cursor: z.number(),
   highest: z.number(),
+  /** Nothing when absent. */
+  needs: PartitionNeeds.optional(),
   /** Broker time never goes below this for the partition. */
   floorMs: z.number(),
   /** Random token of the write attempt. */
@@ -59,6 +80,18 @@ export const NodeLoad = z.object({
   ),
 });
 export type NodeLoad = z.infer<typeof NodeLoad>;
+/** Pool of an actor type, fixed when its first node came; key `type.<type>`. JSON. Senders read it, also when no node serves the type. */
+export const TypeHome = z.object({ v: z.literal(1), type: ActorType, pool: Pool, token: z.string() });
+export type TypeHome = z.infer<typeof TypeHome>;
+
+/** An operator asks a node to leave as planned; key `drain.<node>`. JSON. Meant for one incarnation: a later one does not obey. */
+export const DrainRequest = z.object({
+  v: z.literal(1),
+  node: NodeName,
+  incarnation: Incarnation,
+  by: z.string().max(64),
+});
+export type DrainRequest = z.infer<typeof DrainRequest>;
 
 /** What one takeover found and did. JSON, key `report.<partition>`. */
 export const RecoveryReport = z.object({

@@ -21,7 +21,17 @@ export {
   type PlainFault,
 } from "./errors.ts";
 export { Incarnation, nodeOf } from "./incarnation.ts";
-export { Heartbeat, Lease, NodeLoad, Want, RecoveryReport } from "./fleet.ts";
+export {
+  Heartbeat,
+  PartitionNeeds,
+  NO_NEEDS,
+  Lease,
+  NodeLoad,
+  Want,
+  TypeHome,
+  DrainRequest,
+  RecoveryReport,
+} from "./fleet.ts";
 export { fnv1a32, fnv1a32Bytes, hash128, sha256Hex } from "./hash.ts";
 export { Namespace, ExternalId, ActorId, ActorType, Partition, Pool, Genesis, ActorKey, NodeName } from "./ids.ts";
 export { JournalEntry, JournalBatch } from "./journal-entry.ts";
@@ -40,7 +50,18 @@ export {
   MAX_MAILBOX_BYTES,
 } from "./limits.ts";
 export { Ancestor, Manifest, DEFAULT_POOL, DEFAULT_PARTITIONS, DEFAULT_SHARDS } from "./manifest.ts";
-export { partitionOf, shardOf, partitionsOf, rendezvousOwner, type PartitionScheme } from "./partition.ts";
+export { compareMachineVersions } from "./machine-version.ts";
+export {
+  allPartitionsOf,
+  partitionOf,
+  poolOf,
+  shardOf,
+  partitionsOf,
+  rendezvousOwner,
+  rendezvousScore,
+  type PartitionScheme,
+  type WeightedNode,
+} from "./partition.ts";
 export { CrashPolicy, ClosePolicy, IDLE_TAG } from "./policies.ts";
 export { Principal, principalToken, parsePrincipalToken } from "./principal.ts";
 export {

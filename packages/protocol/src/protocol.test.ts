@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import {
   actorKey,
   childActorId,
+  compareMachineVersions,
   ERROR_CATALOGUE,
   fnv1a32,
   hash128,
@@ -11,6 +12,7 @@ import {
   parsePrincipalToken,
   partitionOf,
   rendezvousOwner,
+  rendezvousScore,
   RuntimeFault,
   shardOf,
   subjectsOf,
@@ -18,6 +20,7 @@ import {
 } from "./index.ts";
 
 const scheme = { pools: { d: 32 }, shards: 8 };
+const evenly = (...names: readonly string[]) => names.map((name) => ({ name, weight: 1 }));
 
 describe("partition hash: golden vectors, part of the wire contract", () => {
   test.each([
@@ -38,12 +41,49 @@ describe("partition hash: golden vectors, part of the wire contract", () => {
 
   test("rendezvous spreads 32 partitions over two nodes and moves only those of a leaver", () => {
     const partitions = Array.from({ length: 32 }, (_, n) => `d-${n}`);
-    const three = new Map(partitions.map((p) => [p, rendezvousOwner(p, ["a", "b", "c"])]));
-    const two = new Map(partitions.map((p) => [p, rendezvousOwner(p, ["a", "b"])]));
+    const three = new Map(partitions.map((p) => [p, rendezvousOwner(p, evenly("a", "b", "c"))]));
+    const two = new Map(partitions.map((p) => [p, rendezvousOwner(p, evenly("a", "b"))]));
     for (const [partition, owner] of three) if (owner !== "c") expect(two.get(partition)).toBe(owner);
     const ofA = [...two.values()].filter((owner) => owner === "a").length;
     expect(ofA).toBeGreaterThan(8);
     expect(ofA).toBeLessThan(24);
+  });
+});
+
+describe("weighted rendezvous: golden vectors, part of the contract between nodes", () => {
+  test.each([
+    ["d-0", "node-a", 1, 0.5292233674729175],
+    ["d-0", "node-a", 2.5, 1.323058418682294],
+    ["d-31", "node-b", 1, 0.17377754022529024],
+    ["gpu-7", "n-日本", 0.5, 3.1674389770165243],
+  ])("score of %s on %s with weight %f", (partition, name, weight, expected) => {
+    expect(rendezvousScore(partition, { name, weight })).toBeCloseTo(expected, 9);
+  });
+
+  test("who owns d-0 to d-15 of three nodes with weights 1, 2 and 0.5", () => {
+    const nodes = [
+      { name: "node-a", weight: 1 },
+      { name: "node-b", weight: 2 },
+      { name: "node-c", weight: 0.5 },
+    ];
+    const owners = Array.from({ length: 16 }, (_, n) => rendezvousOwner(`d-${n}`, nodes)?.slice(-1));
+    expect(owners.join("")).toBe("ccaabcbbbcabbbac");
+  });
+
+  test("a node of three times the weight gets about three times as many", () => {
+    const nodes = [
+      { name: "light", weight: 1 },
+      { name: "heavy", weight: 3 },
+    ];
+    const heavy = Array.from({ length: 1024 }, (_, n) => rendezvousOwner(`d-${n}`, nodes)).filter((n) => n === "heavy");
+    expect(heavy.length).toBeGreaterThan(768 - 60);
+    expect(heavy.length).toBeLessThan(768 + 60);
+  });
+
+  test("versions of machines are ordered by the numbers in them", () => {
+    const sorted = ["10", "v1", "1.10", "2", "1.9"].toSorted(compareMachineVersions);
+    expect(sorted).toEqual(["v1", "1.9", "1.10", "2", "10"]);
+    expect([compareMachineVersions("1", "1.0"), compareMachineVersions("alpha", "beta")]).toEqual([0, 0]);
   });
 });
 

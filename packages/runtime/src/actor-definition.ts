@@ -60,14 +60,28 @@ export interface ActorIds {
   readonly parentKey: string | undefined;
 }
 
+/** A source of a machine that is an actor of its own. */
+export interface ChildActorDefinition {
+  readonly type: string;
+  /** Pool of that type; needed only when no node that serves it has been there yet. Default: where its first node put it, then `d`. */
+  readonly pool?: string;
+  readonly closePolicy?: ClosePolicy;
+}
+
 /** An ordinary XState v5 machine (or transition logic) and what the runtime must know besides. */
 export interface ActorDefinition {
   readonly type: string;
   /** Node pool whose nodes can serve this type; default `d`. */
   readonly pool?: string;
   readonly machine: AnyActorLogic;
+  /**
+   * Versions of the machine that this build still runs, oldest first. While a live node lacks the new one, new actors begin in the newest that
+   * all have, and actors go on in the version that wrote them; afterwards they move to the new one when they are loaded. Versions are compared
+   * by the numbers in them.
+   */
+  readonly formerMachines?: readonly AnyActorLogic[];
   /** Sources in the machine that are actors with a record of their own. */
-  readonly childActors?: Readonly<Record<string, { readonly type: string; readonly closePolicy?: ClosePolicy }>>;
+  readonly childActors?: Readonly<Record<string, ChildActorDefinition>>;
   readonly jobs?: Readonly<Record<string, JobDefinition>>;
   readonly limits?: TypeLimits;
   /** What it may be started with from outside; anything when absent. Structurally a zod schema. */

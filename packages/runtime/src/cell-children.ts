@@ -3,6 +3,7 @@ import { RuntimeFault, type ActorRecord, type ChildEntry, type CrashPolicy, type
 import type { AnyActorLogic } from "xstate";
 import type { CellHost, JobTurn, NodeServices, ServedType } from "./cell-host.ts";
 import type { JobAttempt } from "./job-table.ts";
+import { machineOfRecord } from "./write-switch.ts";
 
 export interface CellChildrenOptions {
   readonly services: NodeServices;
@@ -177,7 +178,7 @@ export class CellChildren {
       host.recheckLater(key); // K2
       return undefined;
     }
-    const child = served.compiled.children.get(entry.src);
+    const child = machineOfRecord(served, record).children.get(entry.src);
     return {
       input,
       inputBytes: input === undefined ? 0 : services.codec.encodeValue(input).length,
@@ -241,7 +242,9 @@ export class CellChildren {
 
   #runHost({ childId, childKey, src }: StartChild, input: unknown): void {
     const { served, fromHost } = this.#options;
-    const logic = served.compiled.children.get(src)?.logic;
+    const record = this.#options.record();
+    const machine = record === undefined ? served.compiled : machineOfRecord(served, record);
+    const logic = machine.children.get(src)?.logic;
     if (logic === undefined || this.#hosts.has(childKey)) return;
     this.#hosts.set(
       childKey,

@@ -1,6 +1,6 @@
 import type { Codec } from "@holdfast/codec";
 import type { CompiledMachine } from "@holdfast/durable";
-import type { Ancestor, PartitionScheme } from "@holdfast/protocol";
+import type { Ancestor, PartitionNeeds, PartitionScheme } from "@holdfast/protocol";
 import type { ActorDefinition } from "./actor-definition.ts";
 import type { BrokerTime } from "./broker-time.ts";
 import type { PayloadStore } from "./blobs/payload-store.ts";
@@ -20,11 +20,15 @@ import type { Linger } from "./linger.ts";
 import type { KnownWork } from "./rehydration/known-work.ts";
 import type { RuntimeSettings } from "./settings.ts";
 import type { TimerQueue } from "./timer-queue.ts";
+import type { WriteSwitch } from "./write-switch.ts";
 
 /** An actor type as this node serves it. */
 export interface ServedType {
   readonly definition: ActorDefinition;
+  /** The newest of `versions`. */
   readonly compiled: CompiledMachine;
+  /** Every machine of this build for the type, oldest first. */
+  readonly versions: readonly CompiledMachine[];
 }
 
 /** What every cell of a node shares. */
@@ -42,6 +46,7 @@ export interface NodeServices {
   readonly random: Random;
   readonly time: BrokerTime;
   readonly jobs: JobTable;
+  readonly writeSwitch: WriteSwitch;
   readonly crashPoints: CrashPoints;
   readonly telemetry: Telemetry;
   readonly settings: RuntimeSettings;
@@ -78,6 +83,8 @@ export interface CellHost {
   beginJob(key: string, turn: JobTurn): Promise<JobAttempt | undefined>;
   /** The actor gives its place in memory back; the sequence of its record then. */
   leftMemory(key: string, seq: number): void;
+  /** Lists in the lease what is about to be written, so that nobody takes the partition who cannot read it (F31). Nothing when it is listed. */
+  listNeeds(needs: PartitionNeeds): Promise<boolean> | undefined;
   considered(message: InboxMessage): void;
   /** Something held up a job of this actor: ask it again after the next heartbeat. */
   recheckLater(key: string): void;
@@ -95,7 +102,15 @@ export interface CellHost {
 }
 
 export interface CellReport {
-  readonly kind: "parked" | "quarantined" | "gap" | "backpressure" | "custody" | "ambiguous" | "orphan-messages";
+  readonly kind:
+    | "parked"
+    | "quarantined"
+    | "gap"
+    | "unserved"
+    | "backpressure"
+    | "custody"
+    | "ambiguous"
+    | "orphan-messages";
   readonly why: string;
 }
 

@@ -12,6 +12,7 @@ import { blobsOfJournal } from "./blobs/named-blobs.ts";
 import type { NodeServices, ServedType } from "./cell-host.ts";
 import { effectId, isMessage, toMessage } from "./effect-envelopes.ts";
 import type { SendEffects } from "./outbox-dispatcher.ts";
+import { machineOfRecord } from "./write-switch.ts";
 
 /** How the outbox of one actor leaves this node. `record` gives the record as last committed. */
 export function createSender(
@@ -110,7 +111,7 @@ async function act(
   const id = effectId(sender, effect);
   const sends = new ActionSends(services, id, signal);
   try {
-    await resolveAction(served.compiled, sender, effect, sends.deliver)();
+    await resolveAction(machineOfRecord(served, sender), sender, effect, sends.deliver)();
   } catch (error) {
     services.telemetry.error("actor.action-failed", {
       key: sender.key,

@@ -71,7 +71,7 @@ export class CellStepper {
     const { served, holder, dispatcher } = stores;
     const before = holder.record;
     const carried = dispatcher.unacked;
-    const result = tryStep(() => step(served.compiled, before, message, holder.env(carried)));
+    const result = tryStep(() => step(holder.compiled, before, message, holder.env(carried)));
     switch (result.kind) {
       case "impossible":
         if (message.kind === "start") return this.#unborn(message, result.fault, tell);

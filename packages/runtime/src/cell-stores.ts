@@ -3,6 +3,7 @@ import { isTerminal, RuntimeFault, toPlainFault, type ActorRecord } from "@holdf
 import type { NodeServices, ServedType } from "./cell-host.ts";
 import type { OutboxDispatcher } from "./outbox-dispatcher.ts";
 import type { RecordHolder } from "./record-holder.ts";
+import { machineToRestore } from "./write-switch.ts";
 
 /** What a commit of one actor touches. */
 export interface CellStores {
@@ -17,13 +18,13 @@ export interface CellStores {
  * @returns false when that could not be stored either
  */
 export async function passOverMessage(
-  { served, holder, dispatcher }: CellStores,
+  { holder, dispatcher }: CellStores,
   message: Extract<StepMessage, { kind: "event" }>,
 ): Promise<boolean> {
   const before = holder.record;
   if (before === undefined) return false;
   const carried = dispatcher.unacked;
-  const result = passOver(served.compiled, before, message, holder.env(carried), "record-too-large");
+  const result = passOver(holder.compiled, before, message, holder.env(carried), "record-too-large");
   if (result.kind !== "stepped") return true;
   if (!(await holder.commit(result.record))) return false;
   dispatcher.add(result.record.outbox.slice(carried.length));
@@ -68,10 +69,10 @@ export async function clearOutbox({ holder, dispatcher }: CellStores): Promise<b
  * Repairs a loaded record for the machine this build has, when another one wrote it.
  * @returns false when it does not fit (the actor is parked), or the repair could not be stored
  */
-export async function fitToMachine({ served, holder }: CellStores): Promise<boolean> {
+export async function fitToMachine({ services, served, holder }: CellStores): Promise<boolean> {
   const { record } = holder;
   if (record === undefined) return false;
-  const { compiled } = served;
+  const compiled = machineToRestore(served, record, services.writeSwitch.machineOf(served));
   if (record.machine.hash === compiled.stamp.hash || isTerminal(record.status)) return true;
   if (!fits(compiled, record)) {
     holder.park(

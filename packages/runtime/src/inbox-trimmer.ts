@@ -1,4 +1,4 @@
-import { shardOf, type PartitionScheme } from "@holdfast/protocol";
+import { allPartitionsOf, shardOf, type PartitionScheme } from "@holdfast/protocol";
 import type { FleetView } from "./fleet-view.ts";
 import type { Clock, MessageLog } from "./ports/index.ts";
 
@@ -7,7 +7,6 @@ const MESSAGE_ID_WINDOW_MS = 600_000;
 
 export interface InboxTrimmerOptions {
   readonly scheme: PartitionScheme;
-  readonly partitions: readonly string[];
   readonly view: FleetView;
   readonly log: MessageLog;
   readonly clock: Clock;
@@ -23,9 +22,10 @@ interface Sample {
  * Removes inbox messages that every partition of a stream has considered.
  *
  * Owns: when to trim. Does not own: the cursors (leases).
- *   I1 only below the lowest cursor that is stored in a lease, of all partitions of the stream (F54)
+ *   I1 only below the lowest cursor that is stored in a lease, and below every message of a partition without one, of all partitions of the
+ *      stream, of whatever pool (F54)
  *   I2 not before the broker may forget the ids of those messages
- *   I3 the owner of the stream's lowest partition does it, nobody else
+ *   I3 the owner of the stream's lowest partition that has one does it, nobody else
  */
 export class InboxTrimmer {
   readonly #options: InboxTrimmerOptions;
@@ -39,9 +39,10 @@ export class InboxTrimmer {
   async trim(owned: ReadonlySet<string>): Promise<void> {
     const { clock, log, scheme } = this.#options;
     const windowMs = this.#options.windowMs ?? MESSAGE_ID_WINDOW_MS;
+    const all = allPartitionsOf(scheme);
     for (let shard = 0; shard < scheme.shards; shard += 1) {
-      const lowest = this.#options.partitions.find((partition) => shardOf(scheme, partition) === shard);
-      const cursor = lowest !== undefined && owned.has(lowest) ? this.#lowestCursor(shard) : undefined;
+      const lowest = all.find((partition) => shardOf(scheme, partition) === shard && this.#isHeld(partition));
+      const cursor = lowest !== undefined && owned.has(lowest) ? await this.#lowestCursor(shard) : undefined;
       if (lowest === undefined || cursor === undefined) {
         this.#samples.delete(shard); // I3: whoever takes over begins a window of its own
         continue;
@@ -56,18 +57,32 @@ export class InboxTrimmer {
     }
   }
 
-  /** I1. @returns undefined while a partition of the stream has no lease, or they speak of different streams */
-  #lowestCursor(shard: number): number | undefined {
-    const { partitions, scheme, view } = this.#options;
+  /** I1. @returns undefined when leases of the stream's partitions speak of different streams, or none has one */
+  async #lowestCursor(shard: number): Promise<number | undefined> {
+    const { scheme, view } = this.#options;
     let lowest: number | undefined;
     let generation: string | undefined;
-    for (const partition of partitions) {
+    for (const partition of allPartitionsOf(scheme)) {
       if (shardOf(scheme, partition) !== shard) continue;
       const lease = view.leases.get(partition)?.lease;
-      if (lease === undefined || (generation !== undefined && generation !== lease.generation)) return undefined;
+      if (lease === undefined) {
+        lowest = Math.min(lowest ?? Number.POSITIVE_INFINITY, await this.#firstOf(partition));
+        continue;
+      }
+      if (generation !== undefined && generation !== lease.generation) return undefined;
       generation = lease.generation;
       lowest = Math.min(lowest ?? lease.cursor, lease.cursor);
     }
-    return lowest;
+    return generation === undefined ? undefined : lowest;
+  }
+
+  /** Of a partition that nobody has owned yet every message is unread. What comes later has a greater sequence than any cursor now. */
+  async #firstOf(partition: string): Promise<number> {
+    const [first] = await this.#options.log.fetch("inbox", `${partition}.>`, 0, 1);
+    return first?.seq ?? Number.POSITIVE_INFINITY;
+  }
+
+  #isHeld(partition: string): boolean {
+    return this.#options.view.leases.get(partition)?.lease.state === "held";
   }
 }

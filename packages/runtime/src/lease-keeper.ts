@@ -1,6 +1,7 @@
-import { Lease } from "@holdfast/protocol";
+import { Lease, type PartitionNeeds } from "@holdfast/protocol";
 import type { SeenLease } from "./fleet-view.ts";
 import { inheritedSequence, type StreamIdentity } from "./inherited-sequence.ts";
+import { coversNeeds, joinNeeds } from "./partition-needs.ts";
 import type { Clock, FleetRegistry, Random } from "./ports/index.ts";
 import type { BrokerTime } from "./broker-time.ts";
 
@@ -79,7 +80,18 @@ export class LeaseKeeper {
       cursor: Math.max(1, inherited((former?.cursor ?? 1) - 1) + 1),
       highest: inherited(former?.highest ?? 0),
       floorMs: Math.max(former?.floorMs ?? 0, this.#options.time.nowMs()),
+      ...(former?.needs !== undefined && { needs: former.needs }),
       token: this.#options.random.hex(8),
+    });
+  }
+
+  /** Lists what is about to be written. @returns undefined when it is listed, false when the lease is no longer ours */
+  listNeeds(partition: string, needs: PartitionNeeds): Promise<boolean> | undefined {
+    if (coversNeeds(this.#held.get(partition)?.lease.needs, needs)) return undefined;
+    return this.#inTurn(partition, async (held) => {
+      if (coversNeeds(held.lease.needs, needs)) return true;
+      const lease = { ...held.lease, needs: joinNeeds(held.lease.needs, needs) };
+      return (await this.#rewrite(partition, held, lease)) !== undefined;
     });
   }
 

@@ -1,5 +1,5 @@
 import type { InboxMessage, StoredValue } from "./ports/index.ts";
-import { parseActorKey, type Ancestor } from "@holdfast/protocol";
+import { parseActorKey, type Ancestor, type PartitionNeeds } from "@holdfast/protocol";
 import { ActorCell } from "./actor-cell.ts";
 import type { CellCounter, CellHost, CellReport, JobTurn, NodeServices } from "./cell-host.ts";
 import { Cursor } from "./cursor.ts";
@@ -22,6 +22,7 @@ export interface PartitionOwnerOptions {
   readonly fenced: (epoch: number) => void;
   /** The mailbox has ended by itself: nothing comes to this partition any more. */
   readonly deaf: () => void;
+  readonly listNeeds: (needs: PartitionNeeds) => Promise<boolean> | undefined;
 }
 
 export type Counters = Record<CellCounter, number>;
@@ -151,8 +152,11 @@ export class PartitionOwner implements CellHost {
 
   /** Loads an actor and takes up its work. @param stored its value, when it was read already */
   rehydrate(key: string, stored?: StoredValue): Promise<void> {
-    const cell = this.signal.aborted ? undefined : this.#cell(key);
-    return cell === undefined ? Promise.resolve() : cell.rehydrate(stored);
+    if (this.signal.aborted) return Promise.resolve();
+    const cell = this.#cell(key);
+    if (cell !== undefined) return cell.rehydrate(stored);
+    this.#reportUnserved(key);
+    return Promise.resolve();
   }
 
   beginJob(key: string, turn: JobTurn): Promise<JobAttempt | undefined> {
@@ -226,6 +230,10 @@ export class PartitionOwner implements CellHost {
     const isElsewhere = this.#options.isRunElsewhere(jobKey, runner);
     if (isElsewhere) this.#custody.add(jobKey);
     return isElsewhere || wasElsewhere;
+  }
+
+  listNeeds(needs: PartitionNeeds): Promise<boolean> | undefined {
+    return this.#options.listNeeds(needs);
   }
 
   considered(message: InboxMessage): void {
@@ -311,10 +319,20 @@ export class PartitionOwner implements CellHost {
       );
     }
     this.parked(message.key);
-    this.report(message.key, { kind: "parked", why: "no node of this pool serves its type" });
+    this.#reportUnserved(message.key);
     this.count("parked");
     telemetry.error("message.unknown-type", { key: message.key, seq: message.seq });
     this.considered(message);
+  }
+
+  /** The lease says what is missing: a node that serves the type then asks for the partition. */
+  #reportUnserved(key: string): void {
+    const { type } = parseActorKey(key);
+    this.report(key, {
+      kind: "unserved",
+      why: `this node does not serve type ${type}; a node that does takes it over`,
+    });
+    void this.listNeeds({ formats: [], machines: { [type]: "" } });
   }
 
   async #fire(due: readonly ArmedTimer[]): Promise<void> {

@@ -18,6 +18,8 @@ export interface PartitionSetOptions {
   readonly view: FleetView;
   /** Stores a heartbeat that names the jobs this process keeps of partitions it no longer owns. */
   readonly announce: () => Promise<boolean>;
+  /** A partition was taken up or given away: there may be room for the next one. */
+  readonly moved: () => void;
 }
 
 export interface StuckReport {
@@ -37,7 +39,10 @@ export class PartitionSet {
   readonly owners = new Map<string, PartitionOwner>();
   readonly #options: PartitionSetOptions;
   readonly #barriers = new Map<string, number>();
-  readonly #moving = new Set<string>();
+  /** Being taken up or given away right now. */
+  readonly moving = new Set<string>();
+  readonly #moves = new Set<Promise<void>>();
+  readonly #asking = new Set<string>();
   /** Partitions whose inbox has lost its end, and where it ended when that was last said. */
   readonly #lost = new Map<string, number>();
 
@@ -45,12 +50,17 @@ export class PartitionSet {
     this.#options = options;
   }
 
-  async carryOut(plan: PlacementPlan): Promise<void> {
-    await Promise.all([
-      this.#claimAll(plan.claim),
-      inParallel(plan.want, 4, (partition) => this.#ask(partition)),
-      inParallel(plan.release, 2, (partition) => this.release(partition)),
-    ]);
+  /** Begins what a plan says; what fails, or does not come in time, is planned again. Partitions of a shard are claimed together. */
+  begin(plan: PlacementPlan): void {
+    for (const partition of plan.release) this.#begin([partition], () => this.release(partition));
+    const byShard = Map.groupBy(plan.claim, (partition) => shardOf(this.#options.services.scheme, partition));
+    for (const group of byShard.values()) this.#begin(group, () => this.#claimShard(group));
+    for (const partition of plan.want) void this.#ask(partition);
+  }
+
+  /** Resolves when nothing is on the move that was when it was called. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#moves);
   }
 
   /** A lease was written by somebody. */
@@ -95,12 +105,12 @@ export class PartitionSet {
   /** Gives a partition away. Running jobs stay with this process; the heartbeat that names them is stored first. */
   async release(partition: string, announce: () => Promise<boolean> = this.#options.announce): Promise<void> {
     const owner = this.owners.get(partition);
-    if (owner === undefined || this.#moving.has(partition)) return;
-    this.#moving.add(partition);
+    if (owner === undefined || this.moving.has(partition)) return;
+    this.moving.add(partition);
     try {
       await owner.stop();
       this.owners.delete(partition);
-      await Promise.all([announce(), writeCheckpoint(this.#options.services, owner)]);
+      await Promise.all([this.#keepsJobs() ? announce() : undefined, writeCheckpoint(this.#options.services, owner)]);
       await this.#options.services.crashPoints.reach("before-release", partition);
       await this.#options.leases.release(partition, owner.cursor.next, owner.cursor.highest);
       this.#options.services.telemetry.info("partition.released", {
@@ -109,21 +119,36 @@ export class PartitionSet {
         cursor: owner.cursor.next,
       });
     } finally {
-      this.#moving.delete(partition);
+      this.moving.delete(partition);
     }
   }
 
+  /** Whether a job runs here of a partition that is no longer ours: the heartbeat has to name it before its lease is released (F22). */
+  #keepsJobs(): boolean {
+    return this.#options.services.jobs.keysOutside(new Set(this.owners.keys())).length > 0;
+  }
+
   async releaseAll(announce?: () => Promise<boolean>): Promise<void> {
-    await inParallel([...this.owners.keys()], 8, (partition) => this.release(partition, announce));
+    await inParallel([...this.owners.keys()], 32, (partition) => this.release(partition, announce));
   }
 
-  /** Partitions of a shard are claimed together, so that one reader finds the work of all of them. */
-  async #claimAll(partitions: readonly string[]): Promise<void> {
-    const { services } = this.#options;
-    const byShard = Map.groupBy(partitions, (partition) => shardOf(services.scheme, partition));
-    await Promise.all([...byShard.values()].map((group) => this.#claimShard(group)));
+  /** What failed is planned again at the next heartbeat, not at once. */
+  #begin(partitions: readonly string[], work: () => Promise<void>): void {
+    const { telemetry } = this.#options.services;
+    const ours = (): number => partitions.filter((partition) => this.owners.has(partition)).length;
+    const before = ours();
+    const move = work()
+      .catch((error: unknown) =>
+        telemetry.warn("placement.failed", { partitions, reason: toPlainFault(error, "HF-4001").message }),
+      )
+      .finally(() => {
+        this.#moves.delete(move);
+        if (ours() !== before) this.#options.moved();
+      });
+    this.#moves.add(move);
   }
 
+  /** One reader finds the work of all partitions of a shard. */
   async #claimShard(partitions: readonly string[]): Promise<void> {
     const claims = await Promise.all(partitions.map((partition) => this.#claim(partition)));
     const taken = claims.filter((claim) => claim !== undefined);
@@ -137,9 +162,9 @@ export class PartitionSet {
 
   /** @returns undefined when it is not ours now */
   async #claim(partition: string): Promise<TakenPartition | undefined> {
-    if (this.owners.has(partition) || this.#moving.has(partition)) return undefined;
+    if (this.owners.has(partition) || this.moving.has(partition)) return undefined;
     const { services, leases, view } = this.#options;
-    this.#moving.add(partition);
+    this.moving.add(partition);
     try {
       const startedAtMs = services.clock.monotonicMs();
       const seen = view.leases.get(partition);
@@ -148,7 +173,7 @@ export class PartitionSet {
       const isLost = this.#hasLostData(partition, seen?.lease, position);
       const held = isLost ? undefined : await leases.claim(partition, seen, position);
       if (held === undefined) {
-        this.#moving.delete(partition);
+        this.moving.delete(partition);
         return undefined;
       }
       const claimMs = services.clock.monotonicMs() - startedAtMs;
@@ -165,13 +190,14 @@ export class PartitionSet {
         isRunElsewhere: (jobKey) => view.inCustody(jobKey, services.incarnation),
         fenced: (epoch) => this.#fence(partition, epoch),
         deaf: () => void this.#giveUpDeaf(partition),
+        listNeeds: (needs) => leases.listNeeds(partition, needs),
       });
       this.owners.set(partition, owner);
       const detectMs = silentSinceMs === undefined ? undefined : startedAtMs - silentSinceMs;
       return { owner, previousHolder: seen?.lease.holder, detectMs, claimMs };
     } catch (error) {
       await this.#giveUp(partition, error);
-      this.#moving.delete(partition);
+      this.moving.delete(partition);
       return undefined;
     }
   }
@@ -190,7 +216,7 @@ export class PartitionSet {
     } catch (error) {
       await this.#giveUp(partition, error);
     } finally {
-      this.#moving.delete(partition);
+      this.moving.delete(partition);
     }
     await this.#giveUpDeaf(partition);
   }
@@ -198,7 +224,7 @@ export class PartitionSet {
   /** Nobody may own a partition whose messages it does not get: it is released, and claimed again here or elsewhere, from its cursor. */
   async #giveUpDeaf(partition: string): Promise<void> {
     const owner = this.owners.get(partition);
-    if (owner?.deafness === undefined || owner.signal.aborted || this.#moving.has(partition)) return;
+    if (owner?.deafness === undefined || owner.signal.aborted || this.moving.has(partition)) return;
     const { telemetry } = this.#options.services;
     const { code, message } = toPlainFault(owner.deafness, "HF-4001");
     telemetry.error("partition.reader-ended", { partition, epoch: owner.epoch, code, reason: message });
@@ -260,7 +286,11 @@ export class PartitionSet {
 
   async #ask(partition: string): Promise<void> {
     const { fleet, services, view } = this.#options;
-    if (view.wants.get(partition)?.incarnation === services.incarnation) return;
-    await fleet.put(`want.${partition}`, encode({ v: 1, partition, incarnation: services.incarnation }));
+    if (view.wants.get(partition)?.incarnation === services.incarnation || this.#asking.has(partition)) return;
+    this.#asking.add(partition);
+    await fleet
+      .put(`want.${partition}`, encode({ v: 1, partition, incarnation: services.incarnation }))
+      .catch(() => undefined); // asked again with the next plan
+    this.#asking.delete(partition);
   }
 }

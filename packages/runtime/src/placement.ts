@@ -1,14 +1,19 @@
 import { rendezvousOwner, type Lease } from "@holdfast/protocol";
+import { eligibleNodes, type LiveNode } from "./eligible-nodes.ts";
 
 export interface PlacementInput {
+  /** Name of this node. */
   readonly me: string;
+  /** Partitions of the pools this node serves. */
   readonly partitions: readonly string[];
-  /** Live nodes that serve (joining ones too), by name → incarnation. Includes this node unless it is leaving. */
-  readonly candidates: ReadonlyMap<string, string>;
-  readonly leaseOf: (
-    partition: string,
-  ) => { readonly lease: Lease; readonly idleMs: number; readonly holderAlive: boolean } | undefined;
+  /** Live nodes that take partitions. Includes this node unless it is leaving. */
+  readonly nodes: readonly LiveNode[];
+  readonly leaseOf: (partition: string) => { readonly lease: Lease; readonly holderAlive: boolean } | undefined;
+  /** For how long nobody has owned it, as far as this node saw. ms */
+  readonly unownedMs: (partition: string) => number;
   readonly wantedBy: (partition: string) => string | undefined;
+  /** Partitions that this node is taking up or giving away right now. */
+  readonly moving: ReadonlySet<string>;
   readonly ttlMs: number;
   readonly movesAtOnce: number;
 }
@@ -24,30 +29,35 @@ export interface PlacementPlan {
 
 /**
  * What this node does about partitions now.
- * Only dead or released leases are claimed; an owner releases only to a node that asked; what nobody claimed for two TTLs anyone may take (F33).
+ * Only dead or released leases are claimed; an owner releases only to a node that asked; what nobody claimed for three TTLs anyone may take (F33).
+ * Planned moves wait while `movesAtOnce` partitions are on the move here; what nobody owns does not.
  */
 export function planPlacement(input: PlacementInput): PlacementPlan {
+  const { me, moving, movesAtOnce, wantedBy } = input;
   const claim: string[] = [];
-  const want: string[] = [];
-  const release: string[] = [];
+  const mayWant: string[] = [];
+  const mayRelease: string[] = [];
   const unowned: string[] = [];
-  const names = [...input.candidates.keys()];
-  const mine = input.candidates.get(input.me);
+  const mine = input.nodes.find(({ name }) => name === me)?.incarnation;
   for (const partition of input.partitions) {
-    const winner = rendezvousOwner(partition, names);
+    if (moving.has(partition)) continue;
     const seen = input.leaseOf(partition);
+    const eligible = eligibleNodes(partition, seen?.lease.needs, input.nodes);
+    const winner = rendezvousOwner(partition, eligible);
     if (seen !== undefined && seen.lease.state === "held" && seen.holderAlive) {
-      if (seen.lease.holder.startsWith(`${input.me}:`)) {
-        const asker = input.wantedBy(partition);
-        const winnerAsked = winner !== undefined && winner !== input.me && asker === input.candidates.get(winner);
-        if (winnerAsked && release.length < input.movesAtOnce) release.push(partition);
-      } else if (winner === input.me && want.length < input.movesAtOnce) want.push(partition);
+      if (seen.lease.holder.startsWith(`${me}:`)) {
+        const incarnation = eligible.find(({ name }) => name === winner)?.incarnation;
+        const winnerAsked = winner !== me && incarnation !== undefined && wantedBy(partition) === incarnation;
+        if (winnerAsked) mayRelease.push(partition);
+      } else if (winner === me) mayWant.push(partition);
       continue;
     }
-    const patience = seen === undefined ? 0 : 2 * input.ttlMs;
-    const overdue = seen !== undefined && seen.idleMs >= patience + input.ttlMs;
-    if (mine !== undefined && (winner === input.me || overdue)) claim.push(partition);
+    const isMine = winner === me || input.unownedMs(partition) >= 3 * input.ttlMs;
+    if (isMine && eligible.some(({ name }) => name === me)) claim.push(partition);
     else unowned.push(partition);
   }
-  return { claim, want, release, unowned };
+  const room = Math.max(0, movesAtOnce - moving.size - claim.length);
+  const asked = mayWant.filter((partition) => wantedBy(partition) === mine);
+  const want = [...new Set([...asked, ...mayWant])].slice(0, room);
+  return { claim, want, release: mayRelease.slice(0, room), unowned };
 }

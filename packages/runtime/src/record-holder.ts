@@ -1,4 +1,5 @@
-import { needsWork, type StepEnv } from "@holdfast/durable";
+import { RECORD_FORMAT } from "@holdfast/codec";
+import { needsWork, type CompiledMachine, type StepEnv } from "@holdfast/durable";
 import {
   isTerminal,
   MAX_CARRIED_EFFECTS,
@@ -14,6 +15,10 @@ import { inheritedSequence } from "./inherited-sequence.ts";
 import type { OutboxDispatcher } from "./outbox-dispatcher.ts";
 import { DECODED_FACTOR } from "./memory-budget.ts";
 import type { InboxMessage, StoredValue } from "./ports/index.ts";
+import { machineOfRecord } from "./write-switch.ts";
+
+/** Record formats this build can write, ascending. One of them: a newer one is written only once every live node reads it (F31). */
+const WRITABLE_FORMATS = [RECORD_FORMAT];
 
 /**
  * The decoded record of one actor, and the only place that writes it.
@@ -47,6 +52,13 @@ export class RecordHolder {
     this.#host = host;
     this.#served = served;
     this.#considered = { generation: host.generation, inbox: 0, control: 0 };
+  }
+
+  /** Machine that steps this actor: the one that wrote its record, or the one that new records are written with (F31). */
+  get compiled(): CompiledMachine {
+    return this.#record === undefined
+      ? this.#services.writeSwitch.machineOf(this.#served)
+      : machineOfRecord(this.#served, this.#record);
   }
 
   get record(): ActorRecord | undefined {
@@ -159,6 +171,11 @@ export class RecordHolder {
     const services = this.#services;
     // `step` made this object for us alone; the copy that its caller keeps for the next step must be the one that was stored.
     record.considered = this.#considered;
+    const listed = this.#host.listNeeds({
+      formats: [services.writeSwitch.formatOf(WRITABLE_FORMATS)],
+      machines: { [record.type]: record.machine.version },
+    });
+    if (listed !== undefined && !(await listed)) return false;
     const token = services.random.hex(8);
     const work = needsWork(record);
     const bytes = services.codec.encodeRecord(record, this.#headerOf(record, token, work));

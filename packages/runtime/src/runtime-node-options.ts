@@ -21,8 +21,19 @@ export interface RuntimeNodeOptions {
   readonly name: string;
   readonly definitions: readonly ActorDefinition[];
   readonly pools: readonly string[];
+  /** Share of partitions relative to other nodes; default 1. */
+  readonly weight?: number;
+  /** What its deployer calls this build; shown to operators. */
+  readonly build?: string;
+  /** Layout of the namespace. May grow by pools while the node runs. */
   readonly scheme: PartitionScheme;
+  /** Somebody changed the layout: `scheme` is to be brought up to date. */
+  readonly layoutChanged?: () => Promise<void>;
+  /** Pools of actor types that other nodes serve. */
+  readonly homes?: ReadonlyMap<string, string>;
   readonly codec: Codec;
+  /** Record formats this build reads; default: those of its codec. */
+  readonly readableFormats?: readonly number[];
   readonly ports: {
     readonly records: RecordStore;
     readonly log: MessageLog;

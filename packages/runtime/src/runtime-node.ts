@@ -1,7 +1,9 @@
-import { partitionsOf, toPlainFault } from "@holdfast/protocol";
+import { allPartitionsOf, toPlainFault } from "@holdfast/protocol";
 import { PayloadStore } from "./blobs/payload-store.ts";
+import { readDrainRequest, replacedFault, type NodeEnding } from "./node-ending.ts";
 import { BrokerTime } from "./broker-time.ts";
 import type { NodeServices } from "./cell-host.ts";
+import { describeNode } from "./describe-node.ts";
 import { FleetView } from "./fleet-view.ts";
 import { createFlowControl, type FlowControl } from "./flow-control.ts";
 import { publishOutcome } from "./job-outcome.ts";
@@ -13,13 +15,15 @@ import { Linger } from "./linger.ts";
 import { Membership } from "./membership.ts";
 import type { PartitionOwner } from "./partition-owner.ts";
 import { PartitionSet } from "./partition-set.ts";
-import { planPlacement } from "./placement.ts";
+import { PlacementLoop } from "./placement-loop.ts";
 import type { FleetValue } from "./ports/index.ts";
 import { repeatEvery } from "./repeated-work.ts";
 import { compileTypes, reportLint } from "./served-types.ts";
 import { RetentionDuty } from "./retention/retention-duty.ts";
 import type { RuntimeNodeOptions } from "./runtime-node-options.ts";
 import { resolveSettings, type RuntimeSettings } from "./settings.ts";
+import { StuckReporter } from "./stuck-reporter.ts";
+import { WriteSwitch } from "./write-switch.ts";
 
 /**
  * One agent node: a heartbeat, the partitions it owns, and their actors.
@@ -39,14 +43,13 @@ export class RuntimeNode {
   readonly #leases: LeaseKeeper;
   readonly #membership: Membership;
   readonly #partitions: PartitionSet;
+  readonly #placement: PlacementLoop;
   readonly #startedAtMs: number;
-  readonly #allPartitions: readonly string[];
   readonly #stopping = new AbortController();
+  readonly #ending = Promise.withResolvers<NodeEnding>();
+  #draining: Promise<void> | undefined;
   readonly #cancelLoops: (() => void)[] = [];
   #watch: { stop(): Promise<void> } | undefined;
-  #planning: Promise<void> | undefined;
-  #planAgain = false;
-  #lastReport = "";
 
   constructor(options: RuntimeNodeOptions) {
     const { clock, random, telemetry, ports } = options;
@@ -55,7 +58,6 @@ export class RuntimeNode {
     this.incarnation = `${options.name}:${random.hex(8)}`;
     this.settings = resolveSettings(options.settings ?? {});
     this.#startedAtMs = clock.wallMs();
-    this.#allPartitions = options.pools.flatMap((pool) => partitionsOf(options.scheme, pool));
     const time = new BrokerTime(clock);
     this.view = new FleetView({ clock, telemetry, ttlMs: this.settings.leaseTtlMs });
     this.#leases = new LeaseKeeper({
@@ -79,7 +81,7 @@ export class RuntimeNode {
       node: this.name,
       incarnation: this.incarnation,
       scheme: options.scheme,
-      types: compileTypes(options.definitions),
+      types: compileTypes(options.definitions, options.homes),
       codec: options.codec,
       records: ports.records,
       log: ports.log,
@@ -89,6 +91,7 @@ export class RuntimeNode {
       random,
       time,
       jobs,
+      writeSwitch: new WriteSwitch(this.view, this.name),
       crashPoints: options.crashPoints,
       telemetry,
       settings: this.settings,
@@ -101,6 +104,21 @@ export class RuntimeNode {
       leases: this.#leases,
       view: this.view,
       announce: () => this.#membership.beat(),
+      moved: () => this.#plan(),
+    });
+    this.#placement = new PlacementLoop({
+      name: this.name,
+      incarnation: this.incarnation,
+      pools: options.pools,
+      scheme: options.scheme,
+      view: this.view,
+      partitions: this.#partitions,
+      clock,
+      telemetry,
+      settings: this.settings,
+      // What we know of the fleet is as old as our last heartbeat.
+      mayPlan: () => this.#membership.state === "serving" && !this.#stopping.signal.aborted && this.#leases.isFresh,
+      abilities: () => ({ ...this.#describe(), weight: options.weight ?? 1 }),
     });
     this.#membership = new Membership({
       name: this.name,
@@ -115,6 +133,11 @@ export class RuntimeNode {
       replaced: () => this.#wasReplaced(),
       describe: () => this.#describe(),
     });
+  }
+
+  /** Resolves when this node ends, or begins to, without its process having asked for it: the process should follow. */
+  get ending(): Promise<NodeEnding> {
+    return this.#ending.promise;
   }
 
   get partitions(): ReadonlyMap<string, PartitionOwner> {
@@ -143,14 +166,17 @@ export class RuntimeNode {
       types: [...this.#services.types.keys()],
     });
     this.#every(this.settings.heartbeatMs, () => this.#tick());
-    this.#every(this.settings.heartbeatMs, () => this.#tellStuck());
+    const stuck = new StuckReporter(this.name, this.#options.ports.fleet, () => [
+      ...this.#placement.unowned.reports(),
+      ...this.#partitions.reports(),
+    ]);
+    this.#every(this.settings.heartbeatMs, () => stuck.tell());
     const load = this.#loadReporter();
     this.#every(this.settings.heartbeatMs, () => load.report());
     this.#every(this.settings.sweepMs, () => this.#partitions.sweep());
     const { clock, ports, scheme, telemetry } = this.#options;
     const trimmer = new InboxTrimmer({
       scheme,
-      partitions: this.#allPartitions,
       view: this.view,
       log: ports.log,
       clock,
@@ -169,14 +195,19 @@ export class RuntimeNode {
     const { retention: store, blobSweep: blobs } = this.#options.ports;
     if (store === undefined || blobs === undefined) return;
     const { owners } = this.#partitions;
-    const partitions = this.#allPartitions;
+    const partitions = allPartitionsOf(this.#options.scheme);
     const duty = new RetentionDuty({ services: this.#services, view: this.view, owners, store, blobs, partitions });
     this.#every(this.settings.retentionMs, () => duty.look());
     this.#every(this.settings.blobSweepMs, () => duty.sweep());
   }
 
   /** Leaves as planned (N3). Resolves when everything moved and jobs have settled, or the grace time is over. */
-  async drain(): Promise<void> {
+  drain(): Promise<void> {
+    this.#draining ??= this.#drain();
+    return this.#draining;
+  }
+
+  async #drain(): Promise<void> {
     const { telemetry, clock } = this.#options;
     if (this.#membership.state === "left") return;
     this.#membership.state = "draining";
@@ -213,6 +244,7 @@ export class RuntimeNode {
   #wasReplaced(): void {
     const { telemetry } = this.#options;
     telemetry.error("node.replaced", { node: this.name, incarnation: this.incarnation, code: "HF-3004" });
+    this.#ending.resolve({ kind: "replaced", fault: replacedFault(this.name) });
     for (const cancel of this.#cancelLoops) cancel();
     for (const key of this.jobs.keys()) this.jobs.stop(key, "another node has this name");
     this.#partitions.abandon();
@@ -222,6 +254,8 @@ export class RuntimeNode {
 
   #seen(value: FleetValue): void {
     this.view.take(value);
+    if (value.key === `drain.${this.name}`) this.#obey(value);
+    if (value.key === "manifest" && this.#membership.state !== "joining") void this.#layoutChanged();
     if (this.#membership.seen(value)) this.#partitions.recheck();
     if (value.key.startsWith("lease.")) {
       const partition = value.key.slice("lease.".length);
@@ -229,6 +263,25 @@ export class RuntimeNode {
       if (seen !== undefined) this.#partitions.leaseSeen(partition, seen.lease);
     }
     if (!/^(?:report|stuck|busy)\./.test(value.key)) this.#plan();
+  }
+
+  /** An operator asks this incarnation to leave as planned. */
+  #obey({ bytes }: FleetValue): void {
+    const request = readDrainRequest(bytes);
+    if (request?.incarnation !== this.incarnation || this.#draining !== undefined) return;
+    this.#options.telemetry.info("node.drain-asked", { node: this.name, by: request.by });
+    this.#ending.resolve({ kind: "drainAsked", by: request.by });
+    this.drain().catch((error: unknown) =>
+      this.#options.telemetry.error("node.drain-failed", { reason: toPlainFault(error, "HF-4001").message }),
+    );
+  }
+
+  async #layoutChanged(): Promise<void> {
+    const { layoutChanged, telemetry } = this.#options;
+    await layoutChanged?.().catch((error: unknown) =>
+      telemetry.warn("layout.unread", { reason: toPlainFault(error, "HF-4001").message }),
+    );
+    this.#plan();
   }
 
   async #tick(): Promise<void> {
@@ -241,84 +294,16 @@ export class RuntimeNode {
   }
 
   #plan(): void {
-    if (this.#membership.state !== "serving" || this.#stopping.signal.aborted) return;
-    if (!this.#leases.isFresh) return; // what we know of the fleet is as old as our last heartbeat
-    if (this.#planning !== undefined) {
-      this.#planAgain = true;
-      return;
-    }
-    this.#planning = this.#carryOutPlan()
-      .catch((error: unknown) =>
-        this.#options.telemetry.warn("placement.failed", { reason: toPlainFault(error, "HF-4001").message }),
-      )
-      .finally(() => {
-        this.#planning = undefined;
-        if (!this.#planAgain) return;
-        this.#planAgain = false;
-        this.#plan();
-      });
+    this.#placement.plan();
   }
 
   /** What is being claimed is released with the rest. A claim that hangs is left to those who stay. */
   #endOfPlanning(): Promise<void> {
-    return Promise.race([this.#planning ?? Promise.resolve(), this.#wait(this.settings.leaseTtlMs)]);
-  }
-
-  async #carryOutPlan(): Promise<void> {
-    const candidates = new Map<string, string>();
-    for (const { heartbeat } of this.view.liveNodes()) {
-      if (heartbeat.state === "serving" || heartbeat.state === "joining")
-        candidates.set(heartbeat.name, heartbeat.incarnation);
-    }
-    candidates.set(this.name, this.incarnation);
-    const now = this.#options.clock.monotonicMs();
-    const plan = planPlacement({
-      me: this.name,
-      partitions: this.#allPartitions,
-      candidates,
-      leaseOf: (partition) => {
-        const seen = this.view.leases.get(partition);
-        if (seen === undefined) return undefined;
-        const { lease, changedAtMs } = seen;
-        return { lease, idleMs: now - changedAtMs, holderAlive: this.#isHolderAlive(lease.holder, partition) };
-      },
-      wantedBy: (partition) => this.view.wants.get(partition)?.incarnation,
-      ttlMs: this.settings.leaseTtlMs,
-      movesAtOnce: this.settings.movesAtOnce,
-    });
-    await this.#partitions.carryOut(plan);
-  }
-
-  /** Our own lease counts as held only while we serve it: one that a failed takeover left behind is claimed again. */
-  #isHolderAlive(holder: string, partition: string): boolean {
-    if (holder === this.incarnation) return this.#partitions.owners.has(partition);
-    return this.view.isIncarnationAlive(holder);
+    return Promise.race([this.#partitions.settled(), this.#wait(this.settings.leaseTtlMs)]);
   }
 
   #describe() {
-    let actors = 0;
-    for (const owner of this.#partitions.owners.values()) actors += owner.cells.size;
-    const machines: Record<string, string> = {};
-    for (const [type, { compiled }] of this.#services.types)
-      machines[type] = `${compiled.stamp.version}#${compiled.stamp.hash.slice(0, 12)}`;
-    return {
-      startedAtMs: this.#startedAtMs,
-      pools: [...this.#options.pools],
-      types: [...this.#services.types.keys()],
-      formats: [1],
-      machines,
-      actors,
-      jobs: this.jobs.size,
-      custody: this.jobs.keysOutside(new Set(this.#partitions.owners.keys())).slice(0, 512),
-    };
-  }
-
-  async #tellStuck(): Promise<void> {
-    const reports = this.#partitions.reports();
-    const text = JSON.stringify({ v: 1, node: this.name, reports });
-    if (text === this.#lastReport) return;
-    if (await this.#options.ports.fleet.put(`stuck.${this.name}`, new TextEncoder().encode(text)))
-      this.#lastReport = text;
+    return describeNode(this.#options, this.#services, this.#partitions.owners, this.#startedAtMs);
   }
 
   #loadReporter(): LoadReporter {
@@ -329,7 +314,7 @@ export class RuntimeNode {
       log: ports.log,
       clock,
       partitions: () => this.#partitions.owners,
-      partitionsPerStream: Math.max(1, this.#allPartitions.length / scheme.shards),
+      partitionsPerStream: Math.max(1, allPartitionsOf(scheme).length / scheme.shards),
       busyFrom: this.settings.busyFrom,
       validMs: 3 * this.settings.heartbeatMs,
     });

@@ -1,32 +1,40 @@
-import { compile, lint } from "@holdfast/durable";
+import { compile, lint, type CompiledMachine } from "@holdfast/durable";
 import { DEFAULT_POOL } from "@holdfast/protocol";
 import type { ActorDefinition } from "./actor-definition.ts";
-import { StateMachine } from "xstate";
+import { StateMachine, type AnyActorLogic } from "xstate";
 import type { ServedType } from "./cell-host.ts";
 import type { Telemetry } from "./ports/index.ts";
 
 /**
  * Compiles every actor type of a node.
+ * @param homes  pools of the types that other nodes serve
  * @throws RuntimeFault HF-1003 when a machine cannot be made durable; the message names the machine and the fix
  */
-export function compileTypes(definitions: readonly ActorDefinition[]): ReadonlyMap<string, ServedType> {
-  const pools = new Map(definitions.map((definition) => [definition.type, definition.pool ?? DEFAULT_POOL]));
+export function compileTypes(
+  definitions: readonly ActorDefinition[],
+  homes: ReadonlyMap<string, string> = new Map(),
+): ReadonlyMap<string, ServedType> {
+  const own = definitions.map(({ type, pool }) => [type, pool ?? DEFAULT_POOL] as const);
+  const pools = new Map([...homes, ...own]);
   const types = new Map<string, ServedType>();
   for (const definition of definitions) {
-    const compiled = compile(definition.machine, {
-      type: definition.type,
-      pool: definition.pool ?? DEFAULT_POOL,
-      childActor: (src) => {
-        const child = definition.childActors?.[src];
-        if (child === undefined) return undefined;
-        return {
-          type: child.type,
-          pool: pools.get(child.type) ?? DEFAULT_POOL,
-          ...(child.closePolicy !== undefined && { closePolicy: child.closePolicy }),
-        };
-      },
-    });
-    types.set(definition.type, { definition, compiled });
+    const compileVersion = (machine: AnyActorLogic): CompiledMachine =>
+      compile(machine, {
+        type: definition.type,
+        pool: definition.pool ?? DEFAULT_POOL,
+        childActor: (src) => {
+          const child = definition.childActors?.[src];
+          if (child === undefined) return undefined;
+          return {
+            type: child.type,
+            pool: child.pool ?? pools.get(child.type) ?? DEFAULT_POOL,
+            ...(child.closePolicy !== undefined && { closePolicy: child.closePolicy }),
+          };
+        },
+      });
+    const compiled = compileVersion(definition.machine);
+    const versions = [...(definition.formerMachines ?? []).map(compileVersion), compiled];
+    types.set(definition.type, { definition, compiled, versions });
   }
   return types;
 }

@@ -5,7 +5,7 @@ import { withClient, type CommandContext, type GlobalOptions } from "./command-c
 import { localStack } from "./connect.ts";
 import { targetOf } from "./target.ts";
 
-/** `holdfast actor|fleet|stuck|doctor` */
+/** `holdfast actor|stuck|doctor` */
 export function operatorCommands(program: Command, context: CommandContext): void {
   const actor = program.command("actor").description("stored state of any actor");
   actor
@@ -47,40 +47,6 @@ export function operatorCommands(program: Command, context: CommandContext): voi
         output.result(
           { key, entries: entries.map(({ event, ...entry }) => ({ ...entry, event: event.type })) },
           table([["rev", "time", "node", "event", "from", "to"], ...rows]),
-        );
-      }),
-    );
-
-  program
-    .command("fleet")
-    .description("nodes, partitions, what was recovered")
-    .option("--json")
-    .action((options: GlobalOptions) =>
-      withClient(context, options, "operator", async ({ holdfast }, output) => {
-        const { nodes, leases, reports } = await holdfast.read.fleet();
-        const now = Math.max(...nodes.map(({ storedAtMs }) => storedAtMs), 0);
-        const rows = nodes.map((node) => {
-          const held = leases.filter(({ holder, state }) => holder === node.incarnation && state === "held").length;
-          return {
-            name: node.name,
-            incarnation: node.incarnation,
-            state: node.state,
-            silentMs: now - node.storedAtMs,
-            partitions: held,
-            actors: node.actors,
-            jobs: node.jobs,
-          };
-        });
-        const released = leases.filter(({ state }) => state === "released").map(({ partition }) => partition);
-        output.result(
-          { nodes: rows, leases, reports, unowned: released },
-          [
-            table([
-              ["node", "state", "partitions", "actors", "jobs", "incarnation"],
-              ...rows.map((row) => [row.name, row.state, row.partitions, row.actors, row.jobs, row.incarnation]),
-            ]),
-            ...(released.length > 0 ? [`unowned partitions: ${released.join(", ")}`] : []),
-          ].join("\n"),
         );
       }),
     );

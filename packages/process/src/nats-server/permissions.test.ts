@@ -106,6 +106,11 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
     expect([first.duplicate, again.duplicate, again.seq]).toEqual([false, true, first.seq]);
   });
 
+  test("operator asks a node to leave", async () => {
+    const asked = await js("operator").publish(`$KV.${subjects.fleetBucket}.drain.node-a`, "{}");
+    expect(asked.stream).toBe(`KV_${subjects.fleetBucket}`);
+  });
+
   test("client claims an idempotency key once", async () => {
     const bucket = await new Kvm(js("client")).open(subjects.idempotencyBucket);
     await bucket.create("k1", "first");
@@ -175,6 +180,10 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
     ["client", "$JS.API.STREAM.NAMES"],
     ["operator", subjects.outside({ kind: "person", id: "local" }, KEY)],
     ["operator", record],
+    ["operator", `$KV.${subjects.fleetBucket}.lease.d-0`],
+    ["operator", `$KV.${subjects.fleetBucket}.node.node-a`],
+    ["operator", `$KV.${subjects.fleetBucket}.manifest`],
+    ["client", `$KV.${subjects.fleetBucket}.drain.node-a`],
     ["operator", `$KV.${subjects.idempotencyBucket}.k1`],
     ...["CREATE", "UPDATE", "DELETE", "PURGE", "MSG.DELETE", "RESTORE"].flatMap((verb) =>
       (["client", "operator"] as const).map(

@@ -56,8 +56,8 @@ interface Grants {
 /**
  * Who may do what on a server that Holdfast starts. Pure.
  *
- * `node` has the fleet account to itself. `client` (a gateway or a program acting for its principals) and `operator` (reads everything, changes
- * nothing) live in accounts of their own and see only what is imported. Permissions inside one account would not hold them: the server sends
+ * `node` has the fleet account to itself. `client` (a gateway or a program acting for its principals) and `operator` (reads everything, asks
+ * nodes to leave) live in accounts of their own and see only what is imported. Permissions inside one account would not hold them: the server sends
  * its answer to whatever reply subject a request names and checks no permission for it, so whoever may read a stream raw could have any
  * stored bytes published as an actor's record or as a node's message. An imported request answers into the account of the one who asked.
  * What is left: a guest may aim a push consumer at a subject somebody in the fleet account hears by its exact name, so nodes hear commands by
@@ -103,6 +103,7 @@ function operatorGrants({ ns, shards }: PermissionOptions): Grants {
     account: "HOLDFAST_OPERATOR",
     requests: [
       ...reads.requests,
+      `$KV.${subjectsOf(ns).fleetBucket}.drain.*`,
       "$JS.API.STREAM.NAMES",
       "$JS.API.STREAM.LIST",
       ...streamsOf(ns, shards).flatMap((stream) => [

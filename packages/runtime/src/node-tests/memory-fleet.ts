@@ -27,6 +27,10 @@ export interface StartOptions {
   readonly faults?: FaultRates;
   /** How far this machine's wall clock is ahead, ms. */
   readonly aheadMs?: number;
+  /** Default: `d`. */
+  readonly pools?: readonly string[];
+  readonly weight?: number;
+  readonly readableFormats?: readonly number[];
 }
 
 /** One line of a node's log. */
@@ -133,12 +137,19 @@ export class MemoryFleet {
   readonly outsider: ConnectedNode;
   #messages = 0;
 
-  constructor(options: { readonly settings?: Partial<RuntimeSettings>; readonly maxPayloadBytes?: number } = {}) {
+  constructor(
+    options: {
+      readonly settings?: Partial<RuntimeSettings>;
+      readonly maxPayloadBytes?: number;
+      /** Pool → number of partitions; default four of `d`. */
+      readonly pools?: Readonly<Record<string, number>>;
+    } = {},
+  ) {
     // Partitions stay where they are until somebody dies or leaves: a test that is about moves asks for them.
     this.#settings = { movesAtOnce: 0, ...options.settings };
     this.broker = new MemoryBroker({
       clock: this.clock,
-      scheme: { pools: { d: 4 }, shards: 2 },
+      scheme: { pools: options.pools ?? { d: 4 }, shards: 2 },
       tokenOf: (bytes) => this.#tokenOf(bytes),
       ...(options.maxPayloadBytes !== undefined && { maxPayloadBytes: options.maxPayloadBytes }),
     });
@@ -171,7 +182,9 @@ export class MemoryFleet {
     const node = new RuntimeNode({
       name,
       definitions: options.definitions ?? testActors(this.desk),
-      pools: ["d"],
+      pools: options.pools ?? ["d"],
+      ...(options.weight !== undefined && { weight: options.weight }),
+      ...(options.readableFormats !== undefined && { readableFormats: options.readableFormats }),
       scheme: this.broker.scheme,
       codec: this.codec,
       ports: { ...ports, log, fleet: registry },

@@ -96,7 +96,7 @@ describe("messages that cannot be applied yet are set aside and come back", () =
     const boss = await fleet.born("boss", "b");
     await fleet.send(boss, { type: "DELEGATE", id: "h", input: {} });
     const helper = await fleet.child(boss, "h");
-    await fleet.until("it is reported", () => reportOf(first, helper)?.kind === "parked");
+    await fleet.until("it is reported", () => reportOf(first, helper)?.kind === "unserved");
     await fleet.clock.advance(500);
     first.kill();
     await fleet.alone("n2");
