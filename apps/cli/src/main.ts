@@ -7,6 +7,7 @@ import { nodeCommands } from "./commands/node.ts";
 import { operatorCommands } from "./commands/operator.ts";
 import { replayCommand } from "./commands/replay.ts";
 import { renewCommand } from "./commands/renew.ts";
+import { stuckCommands } from "./commands/stuck.ts";
 import { taskCommands, waitCommands } from "./commands/task-and-wait.ts";
 
 const program = new Command("holdfast")
@@ -25,4 +26,5 @@ nodeCommands(program, context);
 operatorCommands(program, context);
 replayCommand(program, context);
 renewCommand(program, context);
+stuckCommands(program, context);
 await program.parseAsync();

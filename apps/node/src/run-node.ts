@@ -52,6 +52,7 @@ export async function runNode({ config, tied }: RunNodeOptions): Promise<void> {
       busyFrom: config.HOLDFAST_BUSY_FROM,
       keepEndedMs: config.HOLDFAST_KEEP_ENDED_HOURS * HOUR_MS,
       keepTombstoneMs: config.HOLDFAST_KEEP_TOMBSTONES_HOURS * HOUR_MS,
+      maxAttempts: config.HOLDFAST_MAX_ATTEMPTS,
     },
     telemetry,
   });

@@ -13,6 +13,7 @@ import {
 } from "@holdfast/protocol";
 import type { ClientWindow } from "./busy-gate.ts";
 import { MessageSender, type SendOptions, type SendResult } from "./message-sender.ts";
+import { StuckDesk } from "./stuck-desk.ts";
 import { NamespaceReader } from "./namespace-reader.ts";
 
 export interface HoldfastClientOptions {
@@ -30,6 +31,8 @@ export interface HoldfastClientOptions {
 /** Sends to actors and reads what is stored about them. */
 export class HoldfastClient {
   readonly read: NamespaceReader;
+  /** What is stuck, and what an operator can do about it; needs an operator's permissions. */
+  readonly stuck: StuckDesk;
   readonly #options: HoldfastClientOptions;
   readonly #sender: MessageSender;
   #homes: ReadonlyMap<string, string>;
@@ -42,6 +45,7 @@ export class HoldfastClient {
     const { link, codec, principal, randomHex } = options;
     const subjects = subjectsOf(options.namespace);
     this.read = new NamespaceReader({ link, codec, subjects, manifest });
+    this.stuck = new StuckDesk({ link, codec, subjects, manifest, principal, randomHex, read: this.read });
     this.#sender = new MessageSender({
       link,
       codec,

@@ -1,6 +1,7 @@
 export { type ClientWindow } from "./busy-gate.ts";
 export { HoldfastClient, type HoldfastClientOptions } from "./holdfast-client.ts";
 export { type SendOptions, type SendResult } from "./message-sender.ts";
+export { StuckDesk, type CommandResult, type ExportedActor, type StuckRow } from "./stuck-desk.ts";
 export {
   NamespaceReader,
   StuckList,

@@ -48,6 +48,8 @@ export interface Macrostep {
   /** State value before; undefined at the start. */
   readonly from: unknown;
   readonly stopped?: boolean;
+  /** What the machine threw, when it did. */
+  readonly thrown?: unknown;
 }
 
 export function finishStep(macrostep: Macrostep): Extract<StepResult, { kind: "stepped" }> {
@@ -107,7 +109,8 @@ export function finishStep(macrostep: Macrostep): Extract<StepResult, { kind: "s
     ...(settled === undefined ? {} : { settled }),
   };
   if (snapshot.status === "active") keepLive(macrostep, snapshot, plan);
-  return { kind: "stepped", record: stepped, local: [...writer.local, ...timerChanges(record.timers, timers.entries)] };
+  const local = [...writer.local, ...timerChanges(record.timers, timers.entries)];
+  return { kind: "stepped", record: stepped, local, ...("thrown" in macrostep && { thrown: macrostep.thrown }) };
 }
 
 function endingOf({ next, record, stopped }: Macrostep): Ending {

@@ -18,6 +18,8 @@ export interface MachineRun {
   readonly next: LiveSnapshot;
   readonly decisions: readonly Decision[];
   readonly spawned: readonly Spawned[];
+  /** What the machine threw, when it did. */
+  readonly thrown?: unknown;
 }
 
 /**
@@ -58,18 +60,21 @@ function collect(
   run: () => LiveSnapshot,
 ): MachineRun {
   let next: LiveSnapshot;
+  let thrown: { readonly thrown?: unknown } = {};
   try {
     next = run();
     checkStarts(scope, env.hardLimits?.startsPerCommit ?? MAX_STARTS_PER_COMMIT);
     if (previous === undefined && next.status === "error") scope.discard();
   } catch (error) {
+    // A limit that was passed is no bug of an expression: the machine asked for too much, and is told so for good.
+    thrown = error instanceof RuntimeFault ? {} : { thrown: error };
     scope.discard();
     next = previous === undefined ? failedSnapshot(error) : { ...previous, status: "error", error };
   }
   scope.close();
   // XState itself turns what is thrown in an initial state into a failed snapshot.
   if (scope.environmentFault !== undefined) throw scope.environmentFault;
-  return { previous, next, decisions: scope.decisions, spawned: scope.spawned };
+  return { previous, next, decisions: scope.decisions, spawned: scope.spawned, ...thrown };
 }
 
 function checkStarts({ spawned, sessionId }: StepScope, limit: number): void {

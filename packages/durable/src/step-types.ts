@@ -89,11 +89,19 @@ export type DropReason =
   | "reserved-event"
   | "too-many-links"
   /** Never returned by `step`, which does not know sizes: for the caller of `passOver`. */
-  | "record-too-large";
+  | "record-too-large"
+  /** Neither: an operator wants it passed over. */
+  | "skipped";
 
 export type StepResult =
   /** Must be committed before anything of it leaves. */
-  | { readonly kind: "stepped"; readonly record: ActorRecord; readonly local: readonly LocalEffect[] }
+  | {
+      readonly kind: "stepped";
+      readonly record: ActorRecord;
+      readonly local: readonly LocalEffect[];
+      /** The machine threw this: the record says so, as in memory. A caller may leave the actor as it was instead. */
+      readonly thrown?: unknown;
+    }
   /** Changed nothing: `record` is the object handed in, nothing has to be stored. */
   | { readonly kind: "ignored"; readonly record: ActorRecord }
   | {

@@ -27,6 +27,8 @@ const MIB = 1024 * 1024;
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** Above the 512 KiB of a record by what frame and headers need. */
 const MAX_VALUE_BYTES = 600 * 1024;
+/** A message that the inbox took must fit with what is said about it where it is set aside. */
+const MAX_PARKED_BYTES = MAX_VALUE_BYTES + 16 * 1024;
 /** Ids of accepted messages are remembered this long by the server. An optimisation: receivers dedupe by id themselves. */
 const DUPLICATE_WINDOW_MS = 10 * 60 * 1000;
 
@@ -95,7 +97,7 @@ export function topologyOf(
       {
         name: names.parkedStream(shard),
         subjects: perPartition((partition) => [names.parked(`${partition}.>`)]),
-        config: { ...base(replicas), max_bytes: options.parkedBytes ?? 128 * MIB, max_msg_size: MAX_VALUE_BYTES },
+        config: { ...base(replicas), max_bytes: options.parkedBytes ?? 128 * MIB, max_msg_size: MAX_PARKED_BYTES },
       },
       {
         name: names.journalStream(shard),
@@ -112,6 +114,7 @@ export function topologyOf(
       subjects: (["task", "conversation", "wait"] as const).map((kind) => names.event(kind, [">"])),
       config: { ...base(replicas), max_age: days, discard: "old", allow_direct: true },
     },
+    bucket(names.stuckBucket, replicas, { max_msg_size: MAX_PARKED_BYTES }),
     bucket(names.idempotencyBucket, replicas, { max_age: nanos(DAY_MS), max_msg_size: MAX_VALUE_BYTES }),
     {
       name: `OBJ_${names.blobsBucket}`,

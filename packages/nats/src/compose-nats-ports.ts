@@ -23,6 +23,7 @@ export interface NatsPorts {
   readonly log: MessageLog;
   readonly journal: Journal;
   readonly fleet: FleetRegistry;
+  readonly stuck: FleetRegistry;
   readonly blobs: BlobStore;
   readonly retention: RetentionStore;
   readonly blobSweep: BlobSweepStore;
@@ -49,6 +50,7 @@ export function composeNatsPorts(link: Link, namespace: OpenNamespace, options: 
     log: new NatsMessageLog(link, streams, { onFault, onUnreadable }),
     journal: new NatsJournal(link, streams),
     fleet: fleetOf(options.fleetLink),
+    stuck: new NatsFleetRegistry(link, streams, onFault, undefined, streams.subjects.stuckBucket),
     blobs: new NatsBlobStore(link, streams),
     retention: new NatsRetentionStore(link, streams),
     blobSweep: new NatsBlobSweepStore(link, streams),

@@ -24,7 +24,7 @@ export class NatsBlobSweepStore implements BlobSweepStore {
   }
 
   /**
-   * In the order in which a name travels: from the record that decided a message to the inbox, to what is set aside, to the journal. Who reads
+   * In the order in which a name travels: from the record that decided a message to the inbox, to what is set aside, to what is taken out, to the journal. Who reads
    * behind it cannot miss it.
    */
   async named(visit: (sha256Prefix: string) => void, signal: AbortSignal): Promise<void> {
@@ -33,10 +33,11 @@ export class NatsBlobSweepStore implements BlobSweepStore {
       { streamOf: (shard: number) => subjects.actorsStream(shard), dwellMs: DWELL_MS },
       { streamOf: (shard: number) => subjects.inboxStream(shard), dwellMs: 0 },
       { streamOf: (shard: number) => subjects.parkedStream(shard), dwellMs: 0 },
+      { streamOf: () => `KV_${subjects.stuckBucket}`, dwellMs: 0 },
       { streamOf: (shard: number) => subjects.journalStream(shard), dwellMs: 0 },
     ];
     for (const { streamOf, dwellMs } of kinds) {
-      const streams = Array.from({ length: manifest.shards }, (_, shard) => streamOf(shard));
+      const streams = [...new Set(Array.from({ length: manifest.shards }, (_, shard) => streamOf(shard)))];
       const read = (stream: string): Promise<void> =>
         readHeaders(this.#link, {
           stream,

@@ -11,13 +11,14 @@ import {
 import { RuntimeFault } from "@holdfast/protocol";
 import type { CommitOutcome, FleetRegistry, FleetValue } from "@holdfast/runtime/ports";
 import { jsonToken } from "./json-token.ts";
+import { blobsHeader } from "./blobs-header.ts";
 import type { NamespaceStreams } from "./namespace-streams.ts";
 
 /** A removed key leaves a mark that watchers see. Marks older than this are taken away by whoever starts a watch. */
 const FORGET_REMOVALS_AFTER_MS = 60 * 60 * 1000;
 const nothing = new Uint8Array(0);
 
-/** The fleet bucket of a namespace. A watcher sees a removed key as a value without bytes. */
+/** The fleet bucket of a namespace, or another bucket of small values. A watcher sees a removed key as a value without bytes. */
 export class NatsFleetRegistry implements FleetRegistry {
   readonly #link: Link;
   readonly #stream: string;
@@ -30,10 +31,11 @@ export class NatsFleetRegistry implements FleetRegistry {
     streams: NamespaceStreams,
     onFault: (fault: RuntimeFault) => void,
     forgetRemovalsAfterMs = FORGET_REMOVALS_AFTER_MS,
+    bucket = streams.subjects.fleetBucket,
   ) {
     this.#link = link;
     this.#forgetAfterMs = forgetRemovalsAfterMs;
-    this.#bucket = streams.subjects.fleetBucket;
+    this.#bucket = bucket;
     this.#stream = `KV_${this.#bucket}`;
     this.#onFault = onFault;
   }
@@ -42,8 +44,13 @@ export class NatsFleetRegistry implements FleetRegistry {
   async put(
     key: string,
     bytes: Uint8Array,
+    blobs: readonly string[] = [],
   ): Promise<{ readonly seq: number; readonly storedAtMs: number } | undefined> {
-    const outcome = await publishStored(this.#link, { subject: this.#subject(key), bytes });
+    const outcome = await publishStored(this.#link, {
+      subject: this.#subject(key),
+      bytes,
+      headers: blobsHeader(blobs),
+    });
     if (outcome.kind !== "accepted") return undefined;
     // An acknowledgement carries no time; the leader's copy of the message does.
     const stored = await readSeq(this.#link, this.#stream, outcome.seq, { retryForMs: 2000 }).catch(asUnanswered);
@@ -73,11 +80,12 @@ export class NatsFleetRegistry implements FleetRegistry {
     return current === undefined || current.removed ? undefined : current.value;
   }
 
-  async watch(deliver: (value: FleetValue) => void): Promise<{ stop(): Promise<void> }> {
-    const newestAtStart = await readLast(this.#link, this.#stream, `$KV.${this.#bucket}.>`);
+  async watch(deliver: (value: FleetValue) => void, keys = ">"): Promise<{ stop(): Promise<void> }> {
+    const newestAtStart = await readLast(this.#link, this.#stream, this.#subject(keys));
     const oldRemovals: FleetValue[] = [];
     const reader = await watchBucket(this.#link, {
       bucket: this.#bucket,
+      keys,
       onFault: this.#onFault,
       deliver: ({ key, bytes, seq, storedAtMs, removed }) => {
         const value = { key, bytes, seq, storedAtMs };

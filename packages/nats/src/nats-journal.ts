@@ -46,6 +46,10 @@ export class NatsJournal implements Journal {
     });
   }
 
+  audit(verb: string, bytes: Uint8Array, messageId: string): Promise<PublishOutcome> {
+    return publishStored(this.#link, { subject: this.#streams.subjects.audit(verb), bytes, messageId });
+  }
+
   publishLive(key: ActorKey, bytes: Uint8Array): void {
     this.#link.publish(this.#streams.subjects.live(key), bytes);
   }

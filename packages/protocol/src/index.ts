@@ -87,5 +87,14 @@ export {
   WaitingOn,
   FailureCause,
 } from "./status.ts";
+export {
+  AuditEntry,
+  CommandOutcome,
+  ATTEMPTS_REMEMBERED,
+  OperatorCommand,
+  OperatorVerb,
+  StuckEntry,
+  type StuckAttempt,
+} from "./stuck.ts";
 export { MAX_SUBJECT_BYTES, subjectsOf, parseInboxSubject, type Subjects, type InboxOrigin } from "./subjects.ts";
 export { TAG_KEY, VALUE_TAGS, type ValueTag } from "./tagged-values.ts";

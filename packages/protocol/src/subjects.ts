@@ -27,6 +27,7 @@ export interface Subjects {
   event(kind: "task" | "conversation" | "wait", name: readonly string[]): string;
   live(key: ActorKey): string;
   readonly fleetBucket: string;
+  readonly stuckBucket: string;
   readonly idempotencyBucket: string;
   readonly blobsBucket: string;
   readonly auditStream: string;
@@ -69,6 +70,7 @@ export function subjectsOf(ns: string): Subjects {
     event: (kind, name) => checked(`hf.${ns}.${kind}.${name.join(".")}`),
     live: (key) => checked(`hf.${ns}.live.${parseActorKey(key).type}.${parseActorKey(key).id}`),
     fleetBucket: `hf_${ns}_fleet`,
+    stuckBucket: `hf_${ns}_stuck`,
     idempotencyBucket: `hf_${ns}_idem`,
     blobsBucket: `hf_${ns}_blobs`,
     auditStream: `HF_${upper}_AUDIT`,

@@ -1,21 +1,24 @@
 import { localEffectsOf, type StepMessage } from "@holdfast/durable";
-import { toPlainFault, type ActorRecord } from "@holdfast/protocol";
+import { RuntimeFault, type ActorRecord } from "@holdfast/protocol";
 import { pause } from "./abortable-pause.ts";
 import { CellChildren } from "./cell-children.ts";
 import type { CellHost, JobTurn, NodeServices, ServedType } from "./cell-host.ts";
-import { ambiguousItem, failedItem, hostEvent, hostItem } from "./cell-items.ts";
+import { ambiguousItem, failedItem, hostItem, localStepOf } from "./cell-items.ts";
 import { CellMail } from "./cell-mail.ts";
 import { createOutbox } from "./cell-outbox.ts";
 import { CellStepper } from "./cell-stepper.ts";
 import { clearOutbox, fitToMachine, isAtRest, storeMark, type CellStores } from "./cell-stores.ts";
 import type { HotActor } from "./hot-actors.ts";
 import type { JobAttempt } from "./job-table.ts";
-import { Mailbox, type MailboxItem } from "./mailbox.ts";
+import { endWait, Mailbox, type MailboxItem } from "./mailbox.ts";
+import { refusalOfOutside } from "./message-reading.ts";
 import type { OutboxDispatcher } from "./outbox-dispatcher.ts";
-import { outcomeOfDrop, refusalOfOutside, type ReadMessage } from "./message-reading.ts";
 import type { InboxMessage, StoredValue } from "./ports/index.ts";
+import { CellQuarantine } from "./quarantine/cell-quarantine.ts";
+import { takeWithoutRecord } from "./quarantine/take-without-record.ts";
+import { skipMessage, type SkipParts } from "./quarantine/skip-message.ts";
 import { RecordHolder } from "./record-holder.ts";
-import { freshStartMs, judgeOldStart, unwantedStart } from "./retention/wanted-start.ts";
+import { judgeStart, keepOut } from "./retention/judge-start.ts";
 
 /** What a step takes whose record is small, or was not read yet. */
 const LEAST_STEP_BYTES = 16 * 1024;
@@ -31,6 +34,7 @@ const LEAST_STEP_BYTES = 16 * 1024;
  */
 export class ActorCell implements HotActor {
   readonly key: string;
+  readonly quarantine: CellQuarantine;
   readonly #services: NodeServices;
   readonly #host: CellHost;
   readonly #served: ServedType;
@@ -41,6 +45,7 @@ export class ActorCell implements HotActor {
   readonly #mail: CellMail;
   readonly #stores: CellStores;
   readonly #stepper: CellStepper;
+  readonly #parts: SkipParts;
   #isRunning = false;
   /** The next step does not fit into a record together with what has not left yet. */
   #isFull = false;
@@ -57,10 +62,15 @@ export class ActorCell implements HotActor {
     this.#holder = new RecordHolder(key, services, host, served);
     this.#mailbox = new Mailbox(key, services.log, services.flow.memory, served.definition.limits);
     this.#mail = new CellMail(key, services, host);
+    this.quarantine = new CellQuarantine(key, services, host, this.#mail);
     const record = (): ActorRecord | undefined => this.#holder.record;
     const enqueue = (item: MailboxItem): void => this.#enqueue(item);
     this.#dispatcher = createOutbox({ key, services, host, served, record, acked: () => this.#dispatched(), enqueue });
     this.#stores = { services, served, holder: this.#holder, dispatcher: this.#dispatcher };
+    const settle = (make: (current: ActorRecord) => MailboxItem): void => {
+      const current = record();
+      if (current !== undefined) this.#enqueue(make(current));
+    };
     this.#children = new CellChildren({
       services,
       host,
@@ -70,14 +80,8 @@ export class ActorCell implements HotActor {
       whenJournaled: (rev) => this.#dispatcher.whenJournaled(rev),
       mark: (childId, attempt) => this.#mark(childId, attempt),
       fromHost: (childKey, event) => this.#enqueue(hostItem(childKey, event, record())),
-      settleAmbiguous: (childId, entry) => {
-        const current = record();
-        if (current !== undefined) this.#enqueue(ambiguousItem(current, childId, entry));
-      },
-      settleFailed: (childId, entry, fault) => {
-        const current = record();
-        if (current !== undefined) this.#enqueue(failedItem(current, childId, entry.key, fault));
-      },
+      settleAmbiguous: (childId, entry) => settle((current) => ambiguousItem(current, childId, entry)),
+      settleFailed: (childId, entry, fault) => settle((current) => failedItem(current, childId, entry.key, fault)),
     });
     this.#stepper = new CellStepper({
       key,
@@ -86,6 +90,8 @@ export class ActorCell implements HotActor {
       children: this.#children,
       mail: this.#mail,
     });
+    const [stores, stepper, mail, quarantine] = [this.#stores, this.#stepper, this.#mail, this.quarantine];
+    this.#parts = { stores, stepper, mail, quarantine, reoffer: () => this.#reoffer() };
   }
 
   /** Hands in a message of the partition's stream. Never blocks. */
@@ -98,10 +104,14 @@ export class ActorCell implements HotActor {
     this.#enqueue({ kind: "timer", timer, gen });
   }
 
-  /** Loads and rehydrates the actor; resolves when that is done (or found impossible). @param stored  its value, when it was read already */
-  rehydrate(stored?: StoredValue): Promise<void> {
+  /**
+   * Loads and rehydrates the actor; resolves when that is done (or found impossible).
+   * @param stored  its value, when it was read already
+   * @param isAnew  also when a copy is in memory
+   */
+  rehydrate(stored?: StoredValue, isAnew = false): Promise<void> {
     if (stored !== undefined) this.#holder.prime(stored);
-    return new Promise((done) => this.#enqueue({ kind: "rehydrate", done }));
+    return new Promise((done) => this.#enqueue({ kind: "rehydrate", isAnew, done }));
   }
 
   /** Prepares an attempt of a job whose turn has come. @returns undefined when it is not to run (now) */
@@ -158,8 +168,7 @@ export class ActorCell implements HotActor {
   /** Nobody may wait for ever for what this node will not do any more. */
   #giveUp(): void {
     for (let item = this.#mailbox.next(); item !== undefined; item = this.#mailbox.next()) {
-      if (item.kind === "rehydrate") item.done();
-      else if (item.kind === "job") item.ready(undefined);
+      endWait(item);
     }
     this.#holder.forget();
   }
@@ -180,6 +189,7 @@ export class ActorCell implements HotActor {
 
   async #run(): Promise<void> {
     for (let backoffMs = 10; !this.#host.signal.aborted;) {
+      let isSetAside = false;
       if (this.#isOverfull()) break; // F26; `#dispatched` wakes it
       const item = this.#mailbox.next();
       if (item === undefined && !this.#mailbox.hasOverflow) break;
@@ -191,11 +201,10 @@ export class ActorCell implements HotActor {
           continue;
         }
       } catch (error) {
-        const fault = toPlainFault(error, "HF-2001");
-        this.#services.telemetry.error("actor.failed", { key: this.key, code: fault.code, reason: fault.message });
+        isSetAside = await this.quarantine.failed(item, error);
       }
       if (item !== undefined) {
-        this.#mailbox.putBack(item);
+        if (!isSetAside) this.#mailbox.putBack(item);
         if (this.#isFull) continue; // its copy is as good as before
         this.#forget(); // A2
       }
@@ -224,6 +233,7 @@ export class ActorCell implements HotActor {
       this.#mailbox.putBack(item);
       return true;
     }
+    if (item.kind === "rehydrate" && item.isAnew) this.#forget();
     if (this.#holder.record === undefined) {
       if (!(await this.#load())) return this.#withoutRecord(item);
       if (item.kind === "rehydrate") await this.#reoffer();
@@ -233,11 +243,9 @@ export class ActorCell implements HotActor {
       case "message":
         return this.#take(item.message, item.isReoffered);
       case "timer":
-        return this.#applyLocal({ kind: "timer", timer: item.timer, gen: item.gen });
       case "host":
-        return this.#applyLocal(hostEvent(item.childKey, item.event));
       case "settled":
-        return this.#applyLocal(item.step);
+        return this.#applyLocal(localStepOf(item));
       case "job":
         item.ready(await this.#children.prepare(item.turn));
         return true;
@@ -255,7 +263,9 @@ export class ActorCell implements HotActor {
 
   /** @returns false when there is nothing here to step: absent, unreadable, or no longer ours */
   async #load(): Promise<boolean> {
-    if ((await this.#holder.load()) !== "loaded" || !(await fitToMachine(this.#stores))) return false;
+    const isLoaded = (await this.#holder.load()) === "loaded" && (await fitToMachine(this.#stores));
+    await this.quarantine.looked(this.#holder.fault, isLoaded);
+    if (!isLoaded) return false;
     const current = this.#holder.record;
     if (current === undefined) return false;
     this.#host.count("restored");
@@ -271,30 +281,20 @@ export class ActorCell implements HotActor {
     const isOver = this.#host.signal.aborted;
     if (!isOver && this.#holder.record !== undefined) return false; // its repair for this build is not stored yet
     const { unreadable } = this.#holder;
-    if (item.kind === "rehydrate") {
-      if (!isOver && unreadable === undefined) await this.#reoffer(); // a start may be among them
-      item.done();
-    }
-    if (item.kind === "job") item.ready(undefined);
+    if (item.kind === "rehydrate" && !isOver && unreadable === undefined) await this.#reoffer(); // a start may be among them
+    endWait(item);
     if (isOver || item.kind !== "message") return true;
-    const { message, isReoffered } = item;
-    if (unreadable !== undefined) return this.#mail.park(message, isReoffered, unreadable); // A4
-    const read = this.#mail.read(message);
-    if (read === undefined) return this.#mail.park(message, isReoffered, "unreadable message");
-    if (read.step.kind === "start") return this.#take(message, isReoffered);
-    const isInside = message.principal === undefined && read.step.kind === "event";
-    if (isInside) return this.#mail.park(message, isReoffered, "its start has not arrived"); // F17
-    return this.#mail.refuse(message, isReoffered, read, outcomeOfDrop("not-started", undefined));
+    return takeWithoutRecord(this.#parts, item, () => this.#take(item.message, item.isReoffered));
   }
 
   async #take(message: InboxMessage, isReoffered: boolean): Promise<boolean> {
     if (!isReoffered && this.#holder.wasConsidered(message)) return this.#mail.finish(message, false);
+    if (this.quarantine.takeSkip(message)) return skipMessage(this.#parts, message, isReoffered);
     const read = this.#mail.read(message);
-    if (read === undefined) return this.#mail.park(message, isReoffered, "unreadable message");
+    if (read instanceof RuntimeFault) return this.quarantine.unreadableMessage(message, isReoffered, read);
     const undo = isReoffered ? undefined : this.#holder.consider(message);
-    const verdict = await this.#judgeStart(read);
-    if (verdict === "unwanted") return this.#mail.drop(message, isReoffered, unwantedStart(this.key));
-    if (verdict === "unknown") return this.#mail.park(message, isReoffered, "its start is old, its parent unreadable");
+    const verdict = await judgeStart(this.#services, this.#holder.record, message.key, read);
+    if (verdict !== "wanted") return keepOut(this.#mail, message, isReoffered, verdict);
     const refusal = message.principal === undefined ? undefined : refusalOfOutside(this.#served.definition, read);
     if (refusal !== undefined) return this.#mail.refuse(message, isReoffered, read, refusal);
     const applied = await this.#stepper.take(read.step, read.blobs, (outcome) => this.#mail.reply(read, outcome));
@@ -306,15 +306,6 @@ export class ActorCell implements HotActor {
     if (applied.kind !== "done") return false;
     if (applied.frees) await this.#reoffer();
     return this.#mail.finish(message, isReoffered); // A3
-  }
-
-  /** F9: what an old start began may have ended, and left memory and store, long ago. */
-  async #judgeStart({ step, envelope }: ReadMessage): ReturnType<typeof judgeOldStart> {
-    if (step.kind !== "start" || envelope.kind !== "start" || this.#holder.record !== undefined) return "wanted";
-    const { parent } = step;
-    const ageMs = this.#services.time.nowMs() - (envelope.atMs ?? Number.POSITIVE_INFINITY);
-    if (parent === undefined || ageMs < freshStartMs(this.#services.settings)) return "wanted";
-    return judgeOldStart(this.#services, this.key, parent);
   }
 
   /** Applies what is not a message. Set aside means: it stays in the record, and is tried again when that is loaded again. */

@@ -82,6 +82,12 @@ export interface ActorDefinition {
   readonly formerMachines?: readonly AnyActorLogic[];
   /** Sources in the machine that are actors with a record of their own. */
   readonly childActors?: Readonly<Record<string, ChildActorDefinition>>;
+  /**
+   * What a throw in a guard, an assign or another expression comes to. `setAside` (default): the actor stays as it was, and what made it
+   * throw is taken out after `maxAttempts` tries, for an operator or another build. `fail`: what it means in memory, the actor ends with
+   * status `error`. A throw in the initial state always means that.
+   */
+  readonly onThrow?: "setAside" | "fail";
   readonly jobs?: Readonly<Record<string, JobDefinition>>;
   readonly limits?: TypeLimits;
   /** What it may be started with from outside; anything when absent. Structurally a zod schema. */

@@ -17,6 +17,7 @@ import type {
   Telemetry,
 } from "./ports/index.ts";
 import type { Linger } from "./linger.ts";
+import type { Quarantine } from "./quarantine/quarantine.ts";
 import type { KnownWork } from "./rehydration/known-work.ts";
 import type { RuntimeSettings } from "./settings.ts";
 import type { TimerQueue } from "./timer-queue.ts";
@@ -47,6 +48,7 @@ export interface NodeServices {
   readonly time: BrokerTime;
   readonly jobs: JobTable;
   readonly writeSwitch: WriteSwitch;
+  readonly quarantine: Quarantine;
   readonly crashPoints: CrashPoints;
   readonly telemetry: Telemetry;
   readonly settings: RuntimeSettings;

@@ -12,13 +12,25 @@ export function hostItem(childKey: string, event: PlainEvent, record: ActorRecor
 }
 
 /** Something a volatile host said, as the machine gets it. */
-export const hostEvent = (childKey: string, event: PlainEvent): StepMessage => ({
+const hostEvent = (childKey: string, event: PlainEvent): StepMessage => ({
   kind: "event",
   id: `${childKey}:said`,
   event,
   fromHost: childKey,
   external: false,
 });
+
+/** What is applied for an item that is no message. */
+export function localStepOf(item: Extract<MailboxItem, { kind: "timer" | "host" | "settled" }>): StepMessage {
+  switch (item.kind) {
+    case "timer":
+      return { kind: "timer", timer: item.timer, gen: item.gen };
+    case "host":
+      return hostEvent(item.childKey, item.event);
+    case "settled":
+      return item.step;
+  }
+}
 
 /** The error event of a child. */
 export const errorEvent = (childId: string, fault: RuntimeFault): PlainEvent => ({

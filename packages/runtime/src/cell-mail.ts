@@ -1,10 +1,12 @@
-import { toPlainFault, type MessageOutcome, type ParentLink, type RuntimeFault } from "@holdfast/protocol";
+import { RuntimeFault, type MessageOutcome, type ParentLink } from "@holdfast/protocol";
 import { blobsOfEnvelope } from "./blobs/named-blobs.ts";
 import type { CellHost, NodeServices } from "./cell-host.ts";
 import { errorEvent } from "./cell-items.ts";
 import { readMessage, type ReadMessage } from "./message-reading.ts";
 import { encodeParked, tryParked } from "./parked-message.ts";
 import type { InboxMessage } from "./ports/index.ts";
+import { markOf } from "./quarantine/quarantine.ts";
+import { unreadableMessage } from "./quarantine/unreadable-message.ts";
 
 const PAGE = 256;
 
@@ -23,14 +25,15 @@ export class CellMail {
     this.#host = host;
   }
 
-  /** @returns undefined when the bytes are not an envelope */
-  read(message: InboxMessage): ReadMessage | undefined {
+  /** @returns why not, when the bytes are not an envelope: HF-2003 when a newer build may read them */
+  read(message: InboxMessage): ReadMessage | RuntimeFault {
+    const { codec, telemetry } = this.#services;
     try {
-      return readMessage(this.#services.codec, message, this.#host.generation);
+      return readMessage(codec, message, this.#host.generation);
     } catch (error) {
-      const { code } = toPlainFault(error, "HF-1001");
-      this.#services.telemetry.error("message.unreadable", { key: this.#key, seq: message.seq, code });
-      return undefined;
+      const fault = unreadableMessage(codec, message, error);
+      telemetry.error("message.unreadable", { key: this.#key, seq: message.seq, code: fault.code });
+      return fault;
     }
   }
 
@@ -55,11 +58,18 @@ export class CellMail {
     return this.finish(message, isReoffered);
   }
 
-  /** A message that nothing more is to be done about, here or after a takeover. @returns true: it was taken care of */
-  async finish(message: InboxMessage, isReoffered: boolean): Promise<true> {
+  /**
+   * A message that nothing more is to be done about, here or after a takeover.
+   * @param isOver  not when it only lies elsewhere now
+   * @returns true: it was taken care of
+   */
+  async finish(message: InboxMessage, isReoffered: boolean, isOver = true): Promise<true> {
     // The sequence of one that was set aside counts in another stream: it says nothing to the cursor of the partition.
-    if (isReoffered) await this.#services.log.trim("parked", this.#key, message.seq + 1);
-    else this.#host.considered(message);
+    if (!isReoffered) this.#host.considered(message);
+    else {
+      await this.#services.log.trim("parked", this.#key, message.seq + 1);
+      if (isOver) await this.#services.quarantine.remove(this.#key, markOf(message));
+    }
     return true;
   }
 
@@ -69,14 +79,14 @@ export class CellMail {
     // Another id each time: a copy that the broker takes for the former one would go with it.
     const id = `parked:${message.messageId}${isReoffered ? `:${message.seq}` : ""}`;
     const read = this.read(message);
-    const blobs = read === undefined ? [] : blobsOfEnvelope(read.envelope);
+    const blobs = read instanceof RuntimeFault ? [] : blobsOfEnvelope(read.envelope);
     const outcome = await log.publish("parked", this.#key, encodeParked(codec, message), id, blobs);
     if (outcome.kind !== "accepted") return false;
     this.#host.parked(this.#key);
     this.#host.report(this.#key, { kind: "orphan-messages", why });
     if (!isReoffered) this.#host.count("parked");
     telemetry.warn("message.parked", { key: this.#key, seq: message.seq, why });
-    return this.finish(message, isReoffered);
+    return this.finish(message, isReoffered, false);
   }
 
   /** Tells a parent that there will be no child (F28). @returns false when that could not be sent yet */

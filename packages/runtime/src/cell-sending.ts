@@ -8,6 +8,7 @@ import {
   type LifecycleEvent,
 } from "@holdfast/protocol";
 import { ActionSends } from "./action-sends.ts";
+import type { ActorIds, PublicEvent } from "./actor-definition.ts";
 import { blobsOfJournal } from "./blobs/named-blobs.ts";
 import type { NodeServices, ServedType } from "./cell-host.ts";
 import { effectId, isMessage, toMessage } from "./effect-envelopes.ts";
@@ -130,7 +131,7 @@ async function emit(
   effect: EffectOf<"emit">,
 ): ReturnType<SendEffects> {
   const ids = { key: sender.key, type: sender.type, id: sender.id, parentKey: sender.parent?.key };
-  const event = served.definition.publicEvent?.(effect.event, ids);
+  const event = publicEventOf(services, served, effect, ids);
   if (event === undefined) return { kind: "dropped" };
   const cloudEvent: LifecycleEvent = {
     specversion: "1.0",
@@ -143,4 +144,20 @@ async function emit(
     data: { ...event.data },
   };
   return services.journal.publishEvent(event.kind, event.name, cloudEvent);
+}
+
+/** User code: what it throws keeps the event private, it never harms the actor. */
+function publicEventOf(
+  services: NodeServices,
+  { definition }: ServedType,
+  { id, event }: EffectOf<"emit">,
+  ids: ActorIds,
+): PublicEvent | undefined {
+  try {
+    return definition.publicEvent?.(event, ids);
+  } catch (error) {
+    const { code, message } = toPlainFault(error, "HF-3101");
+    services.telemetry.error("actor.event-failed", { key: ids.key, effect: id, code, reason: message });
+    return undefined;
+  }
 }

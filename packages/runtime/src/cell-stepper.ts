@@ -1,5 +1,5 @@
 import { dropReasonOf, step, type StartMessage, type StepMessage } from "@holdfast/durable";
-import { RuntimeFault, type ActorRecord, type BlobFields, type MessageOutcome } from "@holdfast/protocol";
+import { RuntimeFault, toPlainFault, type ActorRecord, type BlobFields, type MessageOutcome } from "@holdfast/protocol";
 import { withPayload } from "./blobs/message-payload.ts";
 import type { CellChildren } from "./cell-children.ts";
 import type { CellHost } from "./cell-host.ts";
@@ -27,6 +27,17 @@ export interface CellStepperOptions {
   readonly mail: CellMail;
 }
 
+/** What the machine threw is user code's own: its first line says enough, its stack stays here. */
+function machineThrew(key: string, message: StepMessage, thrown: unknown): RuntimeFault {
+  const what = message.kind === "event" || message.kind === "settled" ? message.event.type : message.kind;
+  const [reason = ""] = toPlainFault(thrown, "HF-3101").message.split("\n");
+  return new RuntimeFault(
+    "HF-3101",
+    `${key}: its machine threw at ${what}: ${reason}. Deploy a build that does not, then retry.`,
+    { cause: thrown },
+  );
+}
+
 const DONE: Applied = { kind: "done", frees: false };
 const AGAIN: Applied = { kind: "again" };
 
@@ -37,6 +48,7 @@ const AGAIN: Applied = { kind: "again" };
  *   S1 nothing is handed over before the commit that decided it (I1)
  *   S2 what can never be stored leaves the actor unharmed, and whoever waits for it is told (F10, F28)
  *   S3 a message whose payload cannot be had is not applied (I13): a child ends in an error, everything else waits for a mended blob
+ *   S4 a machine that throws leaves its actor as it was, unless the type wants it otherwise
  */
 export class CellStepper {
   readonly #options: CellStepperOptions;
@@ -66,8 +78,9 @@ export class CellStepper {
     }
   }
 
+  /** @throws RuntimeFault HF-3101 when the machine threw (S4) */
   async apply(message: StepMessage, tell?: Tell): Promise<Applied> {
-    const { host, stores, children } = this.#options;
+    const { key, host, stores, children } = this.#options;
     const { served, holder, dispatcher } = stores;
     const before = holder.record;
     const carried = dispatcher.unacked;
@@ -91,6 +104,8 @@ export class CellStepper {
       case "stepped":
         break;
     }
+    if ("thrown" in result && message.kind !== "start" && served.definition.onThrow !== "fail")
+      throw machineThrew(key, message, result.thrown); // S4
     const { record, local } = result;
     const stored = await this.#tryCommit(record);
     if (stored instanceof RuntimeFault && stored.code === "HF-2004" && carried.length > 0) return { kind: "full" };

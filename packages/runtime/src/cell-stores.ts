@@ -20,11 +20,12 @@ export interface CellStores {
 export async function passOverMessage(
   { holder, dispatcher }: CellStores,
   message: Extract<StepMessage, { kind: "event" }>,
+  reason: "record-too-large" | "skipped" = "record-too-large",
 ): Promise<boolean> {
   const before = holder.record;
   if (before === undefined) return false;
   const carried = dispatcher.unacked;
-  const result = passOver(holder.compiled, before, message, holder.env(carried), "record-too-large");
+  const result = passOver(holder.compiled, before, message, holder.env(carried), reason);
   if (result.kind !== "stepped") return true;
   if (!(await holder.commit(result.record))) return false;
   dispatcher.add(result.record.outbox.slice(carried.length));

@@ -14,8 +14,14 @@ export type MailboxItem =
   | { readonly kind: "settled"; readonly step: Extract<StepMessage, { kind: "settled" }> }
   | { readonly kind: "job"; readonly turn: JobTurn; readonly ready: (attempt: JobAttempt | undefined) => void }
   | { readonly kind: "ensureJobs" }
-  | { readonly kind: "rehydrate"; readonly done: () => void }
+  | { readonly kind: "rehydrate"; readonly isAnew: boolean; readonly done: () => void }
   | { readonly kind: "clean" };
+
+/** Somebody waits for this item, which will not be worked off. */
+export function endWait(item: MailboxItem): void {
+  if (item.kind === "rehydrate") item.done();
+  else if (item.kind === "job") item.ready(undefined);
+}
 
 /**
  * Messages of one actor that wait in memory.

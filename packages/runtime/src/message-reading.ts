@@ -166,6 +166,7 @@ export function outcomeOfDrop(reason: DropReason, record: ActorRecord | undefine
         code: "HF-2004",
         reason: "The message would make the record larger than its hard limit. Send less, or by reference.",
       };
+    case "skipped":
     case "stale-timer":
     case "stale-child":
     case "gap":

@@ -150,6 +150,11 @@ export class PartitionOwner implements CellHost {
     if (!this.signal.aborted) this.cursor.readThrough(lastSeq);
   }
 
+  /** @returns undefined when this build does not serve its type */
+  cellOf(key: string): ActorCell | undefined {
+    return this.#cell(key);
+  }
+
   /** Loads an actor and takes up its work. @param stored its value, when it was read already */
   rehydrate(key: string, stored?: StoredValue): Promise<void> {
     if (this.signal.aborted) return Promise.resolve();

@@ -20,6 +20,8 @@ export interface PartitionSetOptions {
   readonly announce: () => Promise<boolean>;
   /** A partition was taken up or given away: there may be room for the next one. */
   readonly moved: () => void;
+  /** After the claim of a partition, before anything of it is loaded. */
+  readonly beforeTakeUp: (partition: string) => Promise<void>;
 }
 
 export interface StuckReport {
@@ -193,6 +195,7 @@ export class PartitionSet {
         listNeeds: (needs) => leases.listNeeds(partition, needs),
       });
       this.owners.set(partition, owner);
+      await this.#options.beforeTakeUp(partition);
       const detectMs = silentSinceMs === undefined ? undefined : startedAtMs - silentSinceMs;
       return { owner, previousHolder: seen?.lease.holder, detectMs, claimMs };
     } catch (error) {

@@ -7,6 +7,7 @@ import {
   type ActorRecord,
   type Effect,
   type RecordHeader,
+  type StuckEntry,
 } from "@holdfast/protocol";
 import type { ChosenBlobs } from "./blobs/choose-blobs.ts";
 import { blobsOfRecord } from "./blobs/named-blobs.ts";
@@ -45,6 +46,7 @@ export class RecordHolder {
   #chosen: ChosenBlobs | undefined;
   /** What the decoded record is taken to hold, bytes. */
   #heldBytes = 0;
+  #fault: { readonly fault: RuntimeFault; readonly seq: number; readonly size: number } | undefined;
 
   constructor(key: string, services: NodeServices, host: CellHost, served: ServedType) {
     this.#key = key;
@@ -80,6 +82,11 @@ export class RecordHolder {
     return this.#unreadable;
   }
 
+  /** What is wrong with the stored record, and where it lies; undefined when nothing is, or nobody looked. */
+  get fault(): { readonly fault: RuntimeFault; readonly seq: number; readonly size: number } | undefined {
+    return this.#fault;
+  }
+
   forget(): void {
     this.#record = undefined;
     this.#seq = 0;
@@ -89,7 +96,8 @@ export class RecordHolder {
 
   /** The record cannot be used by this build: nothing runs from it, nothing overwrites it (R3). */
   park(why: string): void {
-    this.#markUnreadable(new RuntimeFault("HF-2005", `${this.#key}: ${why}`));
+    const size = 0; // its bytes are sound
+    this.#markUnreadable(new RuntimeFault("HF-2005", `${this.#key}: ${why}`), { seq: this.#seq, size });
     this.forget();
   }
 
@@ -128,11 +136,17 @@ export class RecordHolder {
   }
 
   async load(): Promise<"loaded" | "absent" | "unreadable" | "fenced"> {
+    const held = this.#services.quarantine.heldBack(this.#key);
+    if (held !== undefined) {
+      this.#holdBack(held);
+      return "unreadable";
+    }
     const primed = this.#primed;
     this.#primed = undefined;
     this.#wasLoaded = true;
     const stored = primed ?? (await this.#services.records.load(this.#key));
     if (stored === undefined) {
+      this.#unreadable = undefined;
       this.forget();
       return "absent";
     }
@@ -148,6 +162,7 @@ export class RecordHolder {
       this.#seq = stored.seq;
       this.#hold(stored.bytes.length);
       this.#unreadable = undefined;
+      this.#fault = undefined;
       this.#host.resolved(this.#key, "parked", "quarantined");
       const { generation: of, inbox, control } = record.considered;
       this.#considered = {
@@ -158,7 +173,7 @@ export class RecordHolder {
       return "loaded";
     } catch (error) {
       if (!(error instanceof RuntimeFault)) throw error;
-      this.#markUnreadable(error); // R3
+      this.#markUnreadable(error, { seq: stored.seq, size: stored.bytes.length }); // R3
       return "unreadable";
     }
   }
@@ -235,7 +250,16 @@ export class RecordHolder {
     }
   }
 
-  #markUnreadable(fault: RuntimeFault): void {
+  /** Whatever its record is: nothing of it runs until an operator says so. */
+  #holdBack({ code, reason, state }: StuckEntry): void {
+    this.forget();
+    this.#fault = undefined;
+    this.#unreadable = `${code} ${reason}`;
+    this.#host.report(this.#key, { kind: state, why: this.#unreadable });
+  }
+
+  #markUnreadable(fault: RuntimeFault, stored: { readonly seq: number; readonly size: number }): void {
+    this.#fault = { fault, ...stored };
     const kind = fault.code === "HF-2002" ? "quarantined" : "parked";
     this.#unreadable = `${fault.code} ${fault.message}`;
     this.#host.report(this.#key, { kind, why: this.#unreadable });

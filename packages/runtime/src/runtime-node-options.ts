@@ -39,6 +39,7 @@ export interface RuntimeNodeOptions {
     readonly log: MessageLog;
     readonly journal: Journal;
     readonly fleet: FleetRegistry;
+    readonly stuck: FleetRegistry;
     readonly blobs: BlobStore;
     /** Absent: nothing is ever removed. */
     readonly retention?: RetentionStore;

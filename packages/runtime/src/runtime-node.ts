@@ -17,12 +17,14 @@ import type { PartitionOwner } from "./partition-owner.ts";
 import { PartitionSet } from "./partition-set.ts";
 import { PlacementLoop } from "./placement-loop.ts";
 import type { FleetValue } from "./ports/index.ts";
+import { OperatorCommands } from "./quarantine/operator-commands.ts";
+import { Quarantine } from "./quarantine/quarantine.ts";
 import { repeatEvery } from "./repeated-work.ts";
+import { StuckTeller } from "./stuck-teller.ts";
 import { compileTypes, reportLint } from "./served-types.ts";
 import { RetentionDuty } from "./retention/retention-duty.ts";
 import type { RuntimeNodeOptions } from "./runtime-node-options.ts";
 import { resolveSettings, type RuntimeSettings } from "./settings.ts";
-import { StuckReporter } from "./stuck-reporter.ts";
 import { WriteSwitch } from "./write-switch.ts";
 
 /**
@@ -44,6 +46,8 @@ export class RuntimeNode {
   readonly #membership: Membership;
   readonly #partitions: PartitionSet;
   readonly #placement: PlacementLoop;
+  readonly #commands: OperatorCommands;
+  readonly #teller: StuckTeller;
   readonly #startedAtMs: number;
   readonly #stopping = new AbortController();
   readonly #ending = Promise.withResolvers<NodeEnding>();
@@ -92,6 +96,7 @@ export class RuntimeNode {
       time,
       jobs,
       writeSwitch: new WriteSwitch(this.view, this.name),
+      quarantine: new Quarantine({ bucket: ports.stuck, incarnation: this.incarnation, time, telemetry }),
       crashPoints: options.crashPoints,
       telemetry,
       settings: this.settings,
@@ -119,7 +124,11 @@ export class RuntimeNode {
       // What we know of the fleet is as old as our last heartbeat.
       mayPlan: () => this.#membership.state === "serving" && !this.#stopping.signal.aborted && this.#leases.isFresh,
       abilities: () => ({ ...this.#describe(), weight: options.weight ?? 1 }),
+      beforeTakeUp: (partition) => this.#commands.beforeTakeUp(partition),
     });
+    const { owners } = this.#partitions;
+    this.#commands = new OperatorCommands({ services: this.#services, bucket: ports.stuck, owners });
+    this.#teller = new StuckTeller(ports.fleet, this.name);
     this.#membership = new Membership({
       name: this.name,
       incarnation: this.incarnation,
@@ -131,7 +140,7 @@ export class RuntimeNode {
       ttlMs: this.settings.leaseTtlMs,
       heartbeatMs: this.settings.heartbeatMs,
       replaced: () => this.#wasReplaced(),
-      describe: () => this.#describe(),
+      describe: () => describeNode(this.#services, owners, options.pools, this.#startedAtMs),
     });
   }
 
@@ -156,6 +165,7 @@ export class RuntimeNode {
   /** Joins the fleet. Resolves once the first heartbeat is stored; partitions follow. @throws RuntimeFault HF-3004 */
   async start(): Promise<void> {
     await this.#membership.claimName(this.#stopping.signal);
+    await this.#commands.start(); // before anything may be claimed
     this.#watch = await this.#options.ports.fleet.watch((value) => this.#seen(value));
     this.#membership.state = "serving";
     while (!(await this.#membership.beat()) && !this.#stopping.signal.aborted)
@@ -166,11 +176,9 @@ export class RuntimeNode {
       types: [...this.#services.types.keys()],
     });
     this.#every(this.settings.heartbeatMs, () => this.#tick());
-    const stuck = new StuckReporter(this.name, this.#options.ports.fleet, () => [
-      ...this.#placement.unowned.reports(),
-      ...this.#partitions.reports(),
-    ]);
-    this.#every(this.settings.heartbeatMs, () => stuck.tell());
+    this.#every(this.settings.heartbeatMs, () =>
+      this.#teller.tell([...this.#placement.unowned.reports(), ...this.#partitions.reports()]),
+    );
     const load = this.#loadReporter();
     this.#every(this.settings.heartbeatMs, () => load.report());
     this.#every(this.settings.sweepMs, () => this.#partitions.sweep());
@@ -237,6 +245,7 @@ export class RuntimeNode {
     await this.#membership.beat();
     this.#stopping.abort();
     await this.#watch?.stop();
+    await this.#commands.stop();
     this.#options.telemetry.info("node.left", { node: this.name });
   }
 
@@ -250,6 +259,7 @@ export class RuntimeNode {
     this.#partitions.abandon();
     this.#stopping.abort();
     void this.#watch?.stop();
+    void this.#commands.stop();
   }
 
   #seen(value: FleetValue): void {

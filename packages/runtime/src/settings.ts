@@ -17,6 +17,8 @@ export interface RuntimeSettings {
   readonly journalLingerMs: number;
   /** Messages to an actor that was never started are kept for this long. */
   readonly orphanMs: number;
+  /** Times that a message which makes its machine throw is tried before it is taken out, and that an actor may take its node down. */
+  readonly maxAttempts: number;
   /** Actors that the whole node loads for a takeover, a sweep or a recheck at the same time. */
   readonly rehydrateConcurrency: number;
   /** Actors that the whole node steps at the same time: load, macrostep, commit. */
@@ -59,6 +61,7 @@ export const DEFAULT_SETTINGS: RuntimeSettings = {
   cursorFlushMs: 5000,
   journalLingerMs: 100,
   orphanMs: 600_000,
+  maxAttempts: 3,
   rehydrateConcurrency: 32,
   stepConcurrency: 256,
   jobConcurrency: 32,

@@ -5,7 +5,7 @@ import { withClient, type CommandContext, type GlobalOptions } from "./command-c
 import { localStack } from "./connect.ts";
 import { targetOf } from "./target.ts";
 
-/** `holdfast actor|stuck|doctor` */
+/** `holdfast actor|doctor` */
 export function operatorCommands(program: Command, context: CommandContext): void {
   const actor = program.command("actor").description("stored state of any actor");
   actor
@@ -47,26 +47,6 @@ export function operatorCommands(program: Command, context: CommandContext): voi
         output.result(
           { key, entries: entries.map(({ event, ...entry }) => ({ ...entry, event: event.type })) },
           table([["rev", "time", "node", "event", "from", "to"], ...rows]),
-        );
-      }),
-    );
-
-  program
-    .command("stuck")
-    .description("what cannot go on by itself, and why")
-    .option("--json")
-    .action((options: GlobalOptions) =>
-      withClient(context, options, "operator", async ({ holdfast }, output) => {
-        const { stuck } = await holdfast.read.fleet();
-        const rows = stuck.flatMap(({ node, reports }) => reports.map((report) => ({ node, ...report })));
-        output.result(
-          { stuck: rows },
-          rows.length === 0
-            ? "nothing is stuck"
-            : table([
-                ["actor", "kind", "node", "why"],
-                ...rows.map(({ key, kind, node, why }) => [key, kind, node, why]),
-              ]),
         );
       }),
     );

@@ -1,6 +1,6 @@
 import { RuntimeFault } from "@holdfast/protocol";
 
-/** Reads `<type>/<id>`, or a whole key. */
+/** Reads `<type>/<id>`, or a whole key. @throws RuntimeFault HF-1002 */
 export function targetOf(text: string, key: (type: string, id: string) => string): string {
   const [type, id, ...rest] = text.split("/");
   if (type !== undefined && id !== undefined && rest.length === 0) return key(type, id);

@@ -45,7 +45,13 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
       connections.set(user, await connect({ servers: server.url, user, pass: password, inboxPrefix }));
     }
     const node = await manager("node");
-    const buckets = [subjects.actorsBucket(0), subjects.fleetBucket, subjects.idempotencyBucket, "hf_other_idem"];
+    const buckets = [
+      subjects.actorsBucket(0),
+      subjects.fleetBucket,
+      subjects.idempotencyBucket,
+      "hf_other_idem",
+      subjects.stuckBucket,
+    ];
     for (const bucket of buckets) await new Kvm(nc("node")).create(bucket);
     await node.streams.add({
       name: subjects.inboxStream(0),
@@ -165,6 +171,14 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
     for await (const message of heard) expect(message.string()).toBe("heard");
   });
 
+  test("operator leaves a command once, acknowledged, and sees its outcome", async () => {
+    const commands = await new Kvm(js("operator")).open(subjects.stuckBucket);
+    await commands.create(`command.${KEY}`, "retry");
+    await expect(commands.create(`command.${KEY}`, "skip")).rejects.toMatchObject({ code: 10071 });
+    await js("node").publish(`$KV.${subjects.stuckBucket}.command.${KEY}`, "done");
+    expect((await commands.get(`command.${KEY}`))?.string()).toBe("done");
+  });
+
   const record = subjects.actorSubject(0, KEY);
   const denied: readonly (readonly [NatsUserName, string])[] = [
     ["client", subjects.outside({ kind: "person", id: "other" }, KEY)],
@@ -173,6 +187,12 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
     ["client", subjects.live(KEY)],
     ["client", subjects.audit("stop")],
     ["client", record],
+    ["client", `$KV.${subjects.stuckBucket}.command.${KEY}`],
+    ["client", `$KV.${subjects.stuckBucket}.entry.${KEY}`],
+    ["operator", `$KV.${subjects.stuckBucket}.entry.${KEY}`],
+    ["operator", `$KV.${subjects.stuckBucket}.bytes.${KEY}.a`],
+    ["operator", subjects.audit("retry")],
+    ["operator", subjects.parked(KEY)],
     ["client", `$KV.${subjects.fleetBucket}.manifest`],
     ["client", "$KV.hf_other_idem.k"],
     ["client", "$JS.API.STREAM.INFO.KV_hf_other_idem"],
@@ -215,7 +235,8 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
     nc(user).publish(`$JS.API.DIRECT.GET.KV_${subjects.idempotencyBucket}`, JSON.stringify(stored), { reply });
   };
 
-  test.each([record, subjects.inbox("d-0.conversation.forged")])(
+  const forgedCommand = `$KV.${subjects.stuckBucket}.command.d-0.conversation.forged`;
+  test.each([record, subjects.inbox("d-0.conversation.forged"), forgedCommand])(
     "no guest has stored bytes answered to %s",
     async (target) => {
       await js("client").publish(`$KV.${subjects.idempotencyBucket}.forged`, "forged");
@@ -229,6 +250,8 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
       }
       expect(await recordNow()).toBe("record");
       expect(await inboxNow()).toEqual([outside]);
+      const stuck = await new Kvm(nc("node")).open(subjects.stuckBucket);
+      expect(await stuck.get("command.d-0.conversation.forged")).toBeNull();
     },
   );
 

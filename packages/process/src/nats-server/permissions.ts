@@ -57,7 +57,8 @@ interface Grants {
  * Who may do what on a server that Holdfast starts. Pure.
  *
  * `node` has the fleet account to itself. `client` (a gateway or a program acting for its principals) and `operator` (reads everything, asks
- * nodes to leave) live in accounts of their own and see only what is imported. Permissions inside one account would not hold them: the server sends
+ * nodes to leave, leaves commands for them, changes nothing itself) live in accounts of their own and see only what is imported. Permissions
+ * inside one account would not hold them: the server sends
  * its answer to whatever reply subject a request names and checks no permission for it, so whoever may read a stream raw could have any
  * stored bytes published as an actor's record or as a node's message. An imported request answers into the account of the one who asked.
  * What is left: a guest may aim a push consumer at a subject somebody in the fleet account hears by its exact name, so nodes hear commands by
@@ -104,6 +105,8 @@ function operatorGrants({ ns, shards }: PermissionOptions): Grants {
     requests: [
       ...reads.requests,
       `$KV.${subjectsOf(ns).fleetBucket}.drain.*`,
+      // Commands to nodes; what nodes make of them is in other keys of the bucket.
+      `$KV.${subjectsOf(ns).stuckBucket}.command.>`,
       "$JS.API.STREAM.NAMES",
       "$JS.API.STREAM.LIST",
       ...streamsOf(ns, shards).flatMap((stream) => [
@@ -128,6 +131,7 @@ function streamsOf(ns: string, shards: number): readonly string[] {
       subjects.eventsStream(shard),
     ]).flat(),
     `KV_${subjects.fleetBucket}`,
+    `KV_${subjects.stuckBucket}`,
     `KV_${subjects.idempotencyBucket}`,
     `OBJ_${subjects.blobsBucket}`,
     subjects.auditStream,

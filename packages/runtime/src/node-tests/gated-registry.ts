@@ -35,11 +35,11 @@ export class GatedRegistry implements FleetRegistry {
     return this.#inner.get(key);
   }
 
-  watch(deliver: (value: FleetValue) => void): Promise<{ stop(): Promise<void> }> {
+  watch(deliver: (value: FleetValue) => void, keys?: string): Promise<{ stop(): Promise<void> }> {
     return this.#inner.watch((value) => {
       if (this.#isSlow) this.#waiting.push(() => deliver(value));
       else deliver(value);
-    });
+    }, keys);
   }
 
   remove(key: string): Promise<void> {

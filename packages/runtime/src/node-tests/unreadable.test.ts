@@ -181,17 +181,6 @@ describe("a message that cannot be applied at all", () => {
     expect(fleet.context(key)).toMatchObject({ results: [], errors: [{ code: "HF-4004" }] });
   });
 
-  test("bytes that are no message are set aside, visibly, and cost the actor nothing", async () => {
-    const fleet = new MemoryFleet();
-    const process = await fleet.alone();
-    const key = await fleet.born("tally", "a");
-    await fleet.outsider.log.publish("inbox", key, new Uint8Array([0xc1, 1, 2]), "garbage");
-    const message = await fleet.send(key, { type: "ADD", n: 1 });
-    await fleet.until("what is behind it is applied", () => fleet.outcomes(message).length > 0);
-    expect(reportOf(process, key)).toMatchObject({ kind: "orphan-messages", why: "unreadable message" });
-    expect(fleet.context(key)).toEqual({ seen: [1] });
-  });
-
   test("F10: one that no step can be made of on this node is set aside, and the cursor goes on", async () => {
     const fleet = new MemoryFleet({ settings: { cursorFlushMs: 100 } });
     const wrong = testActors(fleet.desk).map((definition) =>

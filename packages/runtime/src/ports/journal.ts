@@ -17,6 +17,8 @@ export interface Journal {
     name: readonly string[],
     event: LifecycleEvent,
   ): Promise<PublishOutcome>;
+  /** Says in the audit stream what somebody had done. */
+  audit(verb: string, bytes: Uint8Array, messageId: string): Promise<PublishOutcome>;
   /** Core message, never stored, may be lost. */
   publishLive(key: ActorKey, bytes: Uint8Array): void;
   /** Core message to an inbox subject that a sender waits on. Never stored, may be lost: the sender asks again under its key. */

@@ -52,7 +52,9 @@ export class BrokerState {
   readonly maxAttempts: number;
   readonly tokenOf: (bytes: Uint8Array) => string | undefined;
   readonly fleet: MemoryStream;
+  readonly stuck: MemoryStream;
   readonly events: MemoryStream;
+  readonly audit: MemoryStream;
   readonly blobs = new Map<string, Uint8Array>();
   /** Inbox readers that are open, of all nodes. */
   readonly inboxReaders = new Set<OpenInbox>();
@@ -77,7 +79,9 @@ export class BrokerState {
     this.#clock = options.clock;
     this.#dedupeWindowMs = options.dedupeWindowMs;
     this.fleet = this.#newStream(true);
+    this.stuck = this.#newStream(true);
     this.events = this.#newStream(false);
+    this.audit = this.#newStream(false);
   }
 
   /** S2. Unix ms. */
@@ -120,7 +124,7 @@ export class BrokerState {
   }
 
   allStreams(): readonly MemoryStream[] {
-    return [this.fleet, this.events, ...this.#sharded.values()];
+    return [this.fleet, this.stuck, this.events, this.audit, ...this.#sharded.values()];
   }
 
   /** @param subject  a whole subject, or its beginning followed by `>` */

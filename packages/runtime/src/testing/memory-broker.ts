@@ -53,6 +53,7 @@ export interface NodePorts {
   readonly log: MessageLog;
   readonly journal: Journal;
   readonly fleet: FleetRegistry;
+  readonly stuck: FleetRegistry;
   readonly blobs: BlobStore;
 }
 
@@ -112,6 +113,7 @@ export class MemoryBroker {
       log: new MemoryMessageLog(this.#state, link),
       journal: new MemoryJournal(this.#state, link),
       fleet: new MemoryFleetRegistry(this.#state, link),
+      stuck: new MemoryFleetRegistry(this.#state, link, this.#state.stuck),
       blobs: new MemoryBlobStore(this.#state, link),
     };
   }
@@ -229,6 +231,14 @@ export class MemoryBroker {
 
   events(): readonly PublishedEvent[] {
     return this.#state.events.messages.map(({ subject, bytes }) => {
+      const event: unknown = JSON.parse(new TextDecoder().decode(bytes));
+      return { subject, event };
+    });
+  }
+
+  /** What the audit stream holds, oldest first. */
+  audited(): readonly PublishedEvent[] {
+    return this.#state.audit.messages.map(({ subject, bytes }) => {
       const event: unknown = JSON.parse(new TextDecoder().decode(bytes));
       return { subject, event };
     });

@@ -2,7 +2,7 @@ import { RuntimeFault } from "@holdfast/protocol";
 import type { CommitOutcome, FleetRegistry, FleetValue } from "../ports/index.ts";
 import type { BrokerState } from "./broker-state.ts";
 import { compareAndSet } from "./compare-and-set.ts";
-import type { StreamMessage } from "./memory-stream.ts";
+import type { MemoryStream, StreamMessage } from "./memory-stream.ts";
 import type { NodeLink } from "./node-link.ts";
 import { StreamReader } from "./stream-reader.ts";
 
@@ -28,10 +28,12 @@ const toFleetValue = (message: StreamMessage): FleetValue => ({
 export class MemoryFleetRegistry implements FleetRegistry {
   readonly #state: BrokerState;
   readonly #link: NodeLink;
+  readonly #bucket: MemoryStream;
 
-  constructor(state: BrokerState, link: NodeLink) {
+  constructor(state: BrokerState, link: NodeLink, bucket = state.fleet) {
     this.#state = state;
     this.#link = link;
+    this.#bucket = bucket;
   }
 
   async put(
@@ -42,7 +44,7 @@ export class MemoryFleetRegistry implements FleetRegistry {
     const answer = await this.#link.request({
       operation: "fleetPut",
       about: key,
-      apply: () => this.#state.fleet.append({ subject: key, bytes: copy }),
+      apply: () => this.#bucket.append({ subject: key, bytes: copy }),
     });
     if (answer.kind !== "answered" || answer.value.kind !== "stored") return undefined;
     return { seq: answer.value.seq, storedAtMs: answer.value.storedAtMs };
@@ -52,7 +54,7 @@ export class MemoryFleetRegistry implements FleetRegistry {
     return compareAndSet(this.#link, {
       operation: "fleetCas",
       about: key,
-      stream: this.#state.fleet,
+      stream: this.#bucket,
       subject: key,
       bytes,
       needsWork: false,
@@ -65,21 +67,21 @@ export class MemoryFleetRegistry implements FleetRegistry {
 
   get(key: string): Promise<FleetValue | undefined> {
     return this.#link.read(key, () => {
-      const stored = this.#state.fleet.last(key);
+      const stored = this.#bucket.last(key);
       return stored === undefined || stored.removed ? undefined : toFleetValue(stored);
     });
   }
 
-  async watch(deliver: (value: FleetValue) => void): Promise<{ stop(): Promise<void> }> {
-    const { fleet } = this.#state;
+  async watch(deliver: (value: FleetValue) => void, keys = ">"): Promise<{ stop(): Promise<void> }> {
     await this.#link.connected();
-    const present = fleet.lastSeq;
+    const present = this.#bucket.lastSeq;
     const reader = new StreamReader({
-      stream: fleet,
+      stream: this.#bucket,
       link: this.#link,
       fromSeq: 1,
       // What was removed before is no current value.
-      matches: (message) => !message.removed || message.seq > present,
+      matches: (message) =>
+        message.subject.startsWith(keys.slice(0, -1)) && (!message.removed || message.seq > present),
       deliver: (message) => deliver(toFleetValue(message)),
     });
     await reader.handedOver(present);
@@ -95,7 +97,7 @@ export class MemoryFleetRegistry implements FleetRegistry {
     const answer = await this.#link.request({
       operation: "fleetRemove",
       about: key,
-      apply: () => this.#state.fleet.append({ subject: key, bytes: new Uint8Array(), removed: true }),
+      apply: () => this.#bucket.append({ subject: key, bytes: new Uint8Array(), removed: true }),
     });
     if (answer.kind === "answered") return;
     throw new RuntimeFault("HF-4008", `Removal of fleet key ${key}: expected an answer, got none. Remove it again.`);

@@ -50,6 +50,16 @@ export class MemoryJournal implements Journal {
     });
   }
 
+  audit(verb: string, bytes: Uint8Array, messageId: string): Promise<PublishOutcome> {
+    return publishMessage(this.#state, this.#link, {
+      operation: "event",
+      stream: this.#state.audit,
+      subject: this.#state.subjects.audit(verb),
+      bytes,
+      messageId,
+    });
+  }
+
   publishLive(key: ActorKey, bytes: Uint8Array): void {
     this.#sendCore(this.#state.subjects.live(key), bytes);
   }

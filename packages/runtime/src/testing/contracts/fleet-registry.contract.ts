@@ -46,6 +46,33 @@ export function fleetRegistryContract(make: MakeContractSetup): void {
       expect(await suite.setup.a.fleet.get(freshKey())).toBeUndefined();
     });
 
+    test("a watch of some keys is told of those alone, present and future, and so is one where there are none", async () => {
+      const [wanted, other] = [suite.unique("w"), suite.unique("o")];
+      await put(`${wanted}.a`, "1");
+      await put(`${other}.a`, "2");
+      const seen: FleetValue[] = [];
+      const nothing: FleetValue[] = [];
+      const watching = await suite.setup.b.fleet.watch((value) => void seen.push(plain(value)), `${wanted}.>`);
+      const idle = await suite.setup.b.fleet.watch((value) => void nothing.push(value), `${suite.unique("n")}.>`);
+      expect(view(seen)).toEqual(["a=1"]);
+      await put(`${other}.b`, "3");
+      await put(`${wanted}.b`, "4");
+      await waitUntil("the change is seen", () => seen.length === 2);
+      expect([view(seen), nothing]).toEqual([["a=1", "b=4"], []]);
+      await Promise.all([watching.stop(), idle.stop()]);
+    });
+
+    test("the bucket of what is stuck is another one", async () => {
+      const key = freshKey();
+      await put(key, "in the fleet's");
+      expect(await suite.setup.a.stuck.get(key)).toBeUndefined();
+      expect(await suite.setup.a.stuck.put(key, bytesOf("stuck"))).toBeDefined();
+      expect(textOf((await suite.setup.b.stuck.get(key))?.bytes)).toBe("stuck");
+      await suite.setup.a.stuck.remove(key);
+      expect(await suite.setup.b.stuck.get(key)).toBeUndefined();
+      expect(textOf((await get(key))?.bytes)).toBe("in the fleet's");
+    });
+
     test("what one node put the other gets, with the sequence and broker time that put returned", async () => {
       const key = freshKey();
       const written = await suite.setup.a.fleet.put(key, bytesOf("one"));
