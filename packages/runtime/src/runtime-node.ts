@@ -109,6 +109,7 @@ export class RuntimeNode {
       leases: this.#leases,
       view: this.view,
       announce: () => this.#membership.beat(),
+      beforeTakeUp: (partition) => this.#commands.beforeTakeUp(partition),
       moved: () => this.#plan(),
     });
     this.#placement = new PlacementLoop({
@@ -124,7 +125,6 @@ export class RuntimeNode {
       // What we know of the fleet is as old as our last heartbeat.
       mayPlan: () => this.#membership.state === "serving" && !this.#stopping.signal.aborted && this.#leases.isFresh,
       abilities: () => ({ ...this.#describe(), weight: options.weight ?? 1 }),
-      beforeTakeUp: (partition) => this.#commands.beforeTakeUp(partition),
     });
     const { owners } = this.#partitions;
     this.#commands = new OperatorCommands({ services: this.#services, bucket: ports.stuck, owners });
@@ -140,7 +140,7 @@ export class RuntimeNode {
       ttlMs: this.settings.leaseTtlMs,
       heartbeatMs: this.settings.heartbeatMs,
       replaced: () => this.#wasReplaced(),
-      describe: () => describeNode(this.#services, owners, options.pools, this.#startedAtMs),
+      describe: () => this.#describe(),
     });
   }
 
