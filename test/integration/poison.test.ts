@@ -79,67 +79,72 @@ const stuckRows = async (...args: readonly string[]) =>
   Rows.parse((await holdfast("operator", "stuck", ...args)).json).stuck;
 
 describe("a message that a build cannot take, in a real fleet", () => {
-  test("is taken out, listed when its node is gone, exported, parked, and applied once by a build that can", async () => {
-    const first = await startNode("main", "n1", false);
-    await using client = await cluster.client("main");
-    const key = client.holdfast.key("vault", "v1");
-    const seen = async (id = "v1"): Promise<readonly unknown[]> =>
-      Seen.parse((await client.holdfast.read.actor(client.holdfast.key("vault", id)))?.record.snapshot.context).seen;
-    for (const id of ["v1", "v2"]) await client.holdfast.start("vault", id, {}, { idempotencyKey: id });
-    const options = { idempotencyKey: "poison", timeoutMs: 300 };
-    expect(await client.holdfast.send(key, { type: "BREAK", n: "poison" }, options)).toEqual({ kind: "accepted" });
-    for (const id of ["v1", "v2"]) {
-      const sent = await client.holdfast.send({ type: "vault", id }, { type: "ADD", n: 1 });
-      expect(sent).toMatchObject({ kind: "applied" });
-      expect(await seen(id)).toEqual([1]);
-    }
-    await first.kill();
+  // It runs a dozen commands, each a process of its own: on a busy machine that takes long.
+  test(
+    "is taken out, listed when its node is gone, exported, parked, and applied once by a build that can",
+    { timeout: 240_000 },
+    async () => {
+      const first = await startNode("main", "n1", false);
+      await using client = await cluster.client("main");
+      const key = client.holdfast.key("vault", "v1");
+      const seen = async (id = "v1"): Promise<readonly unknown[]> =>
+        Seen.parse((await client.holdfast.read.actor(client.holdfast.key("vault", id)))?.record.snapshot.context).seen;
+      for (const id of ["v1", "v2"]) await client.holdfast.start("vault", id, {}, { idempotencyKey: id });
+      const options = { idempotencyKey: "poison", timeoutMs: 300 };
+      expect(await client.holdfast.send(key, { type: "BREAK", n: "poison" }, options)).toEqual({ kind: "accepted" });
+      for (const id of ["v1", "v2"]) {
+        const sent = await client.holdfast.send({ type: "vault", id }, { type: "ADD", n: 1 });
+        expect(sent).toMatchObject({ kind: "applied" });
+        expect(await seen(id)).toEqual([1]);
+      }
+      await first.kill();
 
-    const listed = { key, kind: "quarantined", code: "HF-3101", attempts: 3, node: "n1" };
-    expect(await stuckRows()).toMatchObject([listed]);
-    expect(await stuckRows("--kind", "parked")).toEqual([]);
-    expect(await stuckRows("--type", "vault")).toHaveLength(1);
-    const file = join(folder, "v1.json");
-    expect(await holdfast("operator", "stuck", "export", "vault/v1", "--to", file)).toMatchObject({ code: 0 });
-    const exported = Exported.parse(JSON.parse(readFileSync(file, "utf8")));
-    expect(exported).toMatchObject({ key, entries: [{ code: "HF-3101" }], messages: [{}] });
-    expect(Buffer.from(exported.messages[0]?.bytes ?? "", "base64").includes("BREAK")).toBe(true);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
+      const listed = { key, kind: "quarantined", code: "HF-3101", attempts: 3, node: "n1" };
+      expect(await stuckRows()).toMatchObject([listed]);
+      expect(await stuckRows("--kind", "parked")).toEqual([]);
+      expect(await stuckRows("--type", "vault")).toHaveLength(1);
+      const file = join(folder, "v1.json");
+      expect(await holdfast("operator", "stuck", "export", "vault/v1", "--to", file)).toMatchObject({ code: 0 });
+      const exported = Exported.parse(JSON.parse(readFileSync(file, "utf8")));
+      expect(exported).toMatchObject({ key, entries: [{ code: "HF-3101" }], messages: [{}] });
+      expect(Buffer.from(exported.messages[0]?.bytes ?? "", "base64").includes("BREAK")).toBe(true);
+      expect(statSync(file).mode & 0o777).toBe(0o600);
 
-    const waits = await holdfast("operator", "stuck", "park", "vault/v1", "--timeout", "300");
-    expect(waits).toMatchObject({ code: 0, json: { key, verb: "park", outcome: { kind: "waiting" } } });
-    const again = await holdfast("operator", "stuck", "retry", "vault/v1", "--timeout", "300");
-    expect(again).toMatchObject({ code: 1, json: { error: { code: "HF-3105" } } });
-    await startNode("main", "n2", true);
-    await waitUntil("it is parked", async () => (await client.holdfast.stuck.entries(key)).length === 2);
-    expect(await client.holdfast.send(key, { type: "ADD", n: 2 }, { timeoutMs: 300 })).toEqual({ kind: "accepted" });
-    expect(await seen()).toEqual([1]);
-    const skipped = await holdfast("operator", "stuck", "skip", "vault/v1");
-    expect(skipped).toMatchObject({ code: 1, json: { error: { code: "HF-3104" } } });
-    const retried = await holdfast("operator", "stuck", "retry", key);
-    expect(retried).toMatchObject({ code: 0, json: { key, verb: "retry", outcome: { kind: "done" } } });
-    await waitUntil("everything is applied", async () => (await seen()).length === 3);
-    expect(new Set(await seen())).toEqual(new Set([1, 2, "poison"]));
-    expect(await stuckRows()).toEqual([]);
-    await client.holdfast.send(key, { type: "BREAK", n: "poison" }, options);
-    expect(await seen()).toHaveLength(3);
+      const waits = await holdfast("operator", "stuck", "park", "vault/v1", "--timeout", "300");
+      expect(waits).toMatchObject({ code: 0, json: { key, verb: "park", outcome: { kind: "waiting" } } });
+      const again = await holdfast("operator", "stuck", "retry", "vault/v1", "--timeout", "300");
+      expect(again).toMatchObject({ code: 1, json: { error: { code: "HF-3105" } } });
+      await startNode("main", "n2", true);
+      await waitUntil("it is parked", async () => (await client.holdfast.stuck.entries(key)).length === 2);
+      expect(await client.holdfast.send(key, { type: "ADD", n: 2 }, { timeoutMs: 300 })).toEqual({ kind: "accepted" });
+      expect(await seen()).toEqual([1]);
+      const skipped = await holdfast("operator", "stuck", "skip", "vault/v1");
+      expect(skipped).toMatchObject({ code: 1, json: { error: { code: "HF-3104" } } });
+      const retried = await holdfast("operator", "stuck", "retry", key);
+      expect(retried).toMatchObject({ code: 0, json: { key, verb: "retry", outcome: { kind: "done" } } });
+      await waitUntil("everything is applied", async () => (await seen()).length === 3);
+      expect(new Set(await seen())).toEqual(new Set([1, 2, "poison"]));
+      expect(await stuckRows()).toEqual([]);
+      await client.holdfast.send(key, { type: "BREAK", n: "poison" }, options);
+      expect(await seen()).toHaveLength(3);
 
-    const link = await connectNats({
-      servers: [cluster.nats.url],
-      user: "operator",
-      pass: cluster.nats.credentials("operator").password,
-      inboxPrefix: inboxPrefixOf("operator"),
-      name: "auditor",
-    });
-    const lines = await filteredHistory(link, { stream: subjectsOf("main").auditStream, filters: [">"] });
-    await link.close();
-    const entries = lines.map(({ bytes }) => AuditEntry.parse(JSON.parse(Buffer.from(bytes).toString("utf8"))));
-    expect(entries.map(({ verb, by, node }) => `${verb} ${by} ${node.split(":")[0]}`)).toEqual([
-      "park person-local n2",
-      "skip person-local n2",
-      "retry person-local n2",
-    ]);
-  });
+      const link = await connectNats({
+        servers: [cluster.nats.url],
+        user: "operator",
+        pass: cluster.nats.credentials("operator").password,
+        inboxPrefix: inboxPrefixOf("operator"),
+        name: "auditor",
+      });
+      const lines = await filteredHistory(link, { stream: subjectsOf("main").auditStream, filters: [">"] });
+      await link.close();
+      const entries = lines.map(({ bytes }) => AuditEntry.parse(JSON.parse(Buffer.from(bytes).toString("utf8"))));
+      expect(entries.map(({ verb, by, node }) => `${verb} ${by} ${node.split(":")[0]}`)).toEqual([
+        "park person-local n2",
+        "skip person-local n2",
+        "retry person-local n2",
+      ]);
+    },
+  );
 
   test("only an operator may say what happens to it", async () => {
     const refused = await holdfast("client", "stuck", "park", "vault/v2");
