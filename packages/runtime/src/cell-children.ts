@@ -30,6 +30,7 @@ export interface CellChildrenOptions {
  *   K2 `dedupeKey` and `unsafe` attempts start only after their mark is stored; a marked `unsafe` attempt of another runner never runs again (F21)
  *   K3 a recovered job starts only once the mailbox was read up to the claim: its outcome may already lie there
  *   K4 an input that is kept outside is fetched before anything is marked; a job without its input does not run
+ *   K5 an attempt whose mark was stored runs here also when the partition is given away meanwhile: nobody else could tell that it did not
  */
 export class CellChildren {
   readonly #options: CellChildrenOptions;
@@ -174,7 +175,8 @@ export class CellChildren {
     if (given === undefined || host.signal.aborted || this.#entry(childId)?.key !== jobKey) return undefined;
     const { input } = given;
     const attempt = (entry.attempt ?? 0) + 1;
-    if (!host.mayStartEffects() || (this.needsMark(childId) && !(await this.#options.mark(childId, attempt)))) {
+    const isMarked = this.needsMark(childId);
+    if (!host.mayStartEffects() || (isMarked && !(await this.#options.mark(childId, attempt)))) {
       host.recheckLater(key); // K2
       return undefined;
     }
@@ -188,8 +190,7 @@ export class CellChildren {
       runLogic: (signal) => runLogic(child?.logic, childId, entry.src, input, signal),
       // Without a copy in memory nothing has changed: what ends a job stops it in the table.
       mayStart: () =>
-        !host.signal.aborted &&
-        host.mayStartEffects() &&
+        (isMarked ? host.isLeaseFresh() : host.mayStartEffects()) && // K5
         (this.#options.record() === undefined || this.#entry(childId)?.key === jobKey),
       declined: () => host.recheckLater(key),
     };

@@ -79,6 +79,8 @@ export interface CellHost {
   readonly isCaughtUp: boolean;
   /** The lease is proven fresh now; checked at the point of use (F36). */
   mayStartEffects(): boolean;
+  /** Whether the lease is proven fresh, also while the partition is being given away. */
+  isLeaseFresh(): boolean;
   /** Another node's live process still runs this job (F22), or a marked attempt's runner is not proven gone. */
   isRunElsewhere(jobKey: string, runner: string | undefined): boolean;
   /** Prepares a job of one of this partition's actors, loading it when it has left memory. */

@@ -45,6 +45,8 @@ interface KnownJob {
   readonly actorKey: string;
   readonly controller: AbortController;
   state: "queued" | "beginning" | "running" | "publishing";
+  /** Resolved when it is decided whether its attempt runs. */
+  readonly begun: PromiseWithResolvers<void>;
 }
 
 export interface JobTableOptions {
@@ -121,6 +123,7 @@ export class JobTable {
       actorKey,
       controller: new AbortController(),
       state: "queued",
+      begun: Promise.withResolvers(),
     };
     this.#jobs.set(request.key, job);
     this.#queue.add(job);
@@ -134,6 +137,7 @@ export class JobTable {
     if (job === undefined || job.state === "publishing") return;
     this.#jobs.delete(key);
     job.controller.abort(new DOMException(reason, "AbortError"));
+    job.begun.resolve();
     if (job.state === "queued") this.#queue.remove(job);
     else this.#leave(job);
   }
@@ -148,6 +152,14 @@ export class JobTable {
     for (const [key, job] of this.#jobs) {
       if (job.request.partition === partition && job.state === "queued") this.stop(key, "the partition moved");
     }
+  }
+
+  /** Resolves when no attempt of this partition is being prepared any more: each runs, or will not run here. */
+  async begun(partition: string): Promise<void> {
+    const beginning = [...this.#jobs.values()].filter(
+      ({ request, state }) => state === "beginning" && request.partition === partition,
+    );
+    await Promise.all(beginning.map(({ begun }) => begun.promise));
   }
 
   #remember(key: string): void {
@@ -183,11 +195,13 @@ export class JobTable {
     if (!isCurrent()) return; // J3
     if (attempt === undefined || !attempt.mayStart()) {
       this.#jobs.delete(request.key);
+      job.begun.resolve();
       this.#leave(job);
       attempt?.declined();
       return;
     }
     job.state = "running";
+    job.begun.resolve();
     this.#options.held(attempt.inputBytes);
     const outcome = await this.#execute(request, attempt, controller.signal);
     this.#options.held(-attempt.inputBytes);

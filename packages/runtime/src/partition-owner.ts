@@ -221,12 +221,17 @@ export class PartitionOwner implements CellHost {
     for (const cell of this.cells.values()) cell.stop();
     this.#services.jobs.forgetWaiting(this.partition); // P3
     await Promise.all([...this.cells.values()].map((cell) => cell.settle()));
+    await this.#services.jobs.begun(this.partition); // who is told what runs here must be told of them too
     this.#services.flow.memory.hold("cells", -CELL_BYTES * this.cells.size);
     this.cells.clear();
   }
 
   mayStartEffects(): boolean {
-    return !this.signal.aborted && this.#options.mayStartEffects();
+    return !this.signal.aborted && this.isLeaseFresh();
+  }
+
+  isLeaseFresh(): boolean {
+    return this.#options.mayStartEffects();
   }
 
   /** True once more after custody ended: the outcome was stored before that, and the next look comes after a read through. */

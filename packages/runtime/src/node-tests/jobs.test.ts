@@ -210,6 +210,28 @@ describe("a planned leave", () => {
     expect(reportOf(second, key)).toBeUndefined();
   });
 
+  test("F22: an attempt that was marked when the leave began runs here; nobody has to ask whether it did", async () => {
+    const fleet = new MemoryFleet();
+    const first = await fleet.alone("n1");
+    const key = await fleet.born("errand", "e");
+    const beginning = first.holdAt("before-job");
+    await fleet.send(key, { type: "RUN", src: "risky" });
+    await fleet.happened("its mark is stored, and it has not started", beginning.reached);
+    expect(fleet.record(key)?.snapshot.children["risky"]).toMatchObject({ attempt: 1 });
+    const second = await fleet.start("n2");
+    void first.node.drain();
+    await fleet.clock.advance(200);
+    beginning.release();
+    await fleet.serving(second);
+    await fleet.until("it runs", () => fleet.desk.of("risky").length === 1);
+    fleet.desk.of("risky", "n1")[0]?.finish("paid");
+    await fleet.until("the node has left", () => fleet.events("node.left", "n1").length === 1);
+    await fleet.until("the outcome is applied", () => isOver(fleet, key));
+    await fleet.clock.advance(10_000);
+    expect(fleet.context(key)).toEqual({ results: ["paid"], errors: [] });
+    expect(fleet.desk.of("risky")).toHaveLength(1);
+  });
+
   test("F22: a move of a partition, too, leaves its running jobs where they are", async () => {
     const fleet = new MemoryFleet({ settings: { movesAtOnce: 2 } });
     const { key, first } = await running(fleet, "risky");
