@@ -204,6 +204,21 @@ describe("NatsFleetRegistry", () => {
   });
 });
 
+test("F6: a message that was taken out keeps the blobs that it names, until it is forgotten", async () => {
+  const sha256 = "5ac1e0".padEnd(64, "0");
+  const named = async (): Promise<boolean> => {
+    const found: string[] = [];
+    await ports.blobSweep.named((prefix) => void found.push(prefix), soon());
+    return found.some((prefix) => sha256.startsWith(prefix));
+  };
+  const key = "bytes.d-0.probe.p.mark";
+  expect(await named()).toBe(false);
+  await ports.stuck.put(key, bytesOf("a message"), [sha256]);
+  expect(await named()).toBe(true);
+  await ports.stuck.remove(key);
+  expect(await named()).toBe(false);
+});
+
 test("no reader of this file reported a fault", () => {
   expect(faults).toEqual([]);
 });
