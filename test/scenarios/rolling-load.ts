@@ -29,7 +29,7 @@ export interface RollingLoadOptions {
  */
 export class RollingLoad {
   readonly measured: Measured[] = [];
-  /** Till → payments that were answered as applied, and their sum. */
+  /** Till → payments that were answered as applied or accepted, and their sum. */
   readonly paid = new Map<string, { times: number; sum: number }>();
   /** What came instead of an answer that says applied. */
   readonly unexpected: string[] = [];
@@ -77,7 +77,8 @@ export class RollingLoad {
       const amount = 1 + random.below(100);
       const kind = await this.#measured("pay", () => holdfast.send({ type: "till", id }, { type: "pay", amount }));
       const paid = this.paid.get(id);
-      if (kind === "applied" && paid !== undefined) {
+      // Accepted means stored: its answer got lost, not the payment.
+      if ((kind === "applied" || kind === "accepted") && paid !== undefined) {
         paid.times += 1;
         paid.sum += amount;
       }
