@@ -157,7 +157,12 @@ export class CellChildren {
         kindLimit: job?.concurrency ?? settings.jobConcurrency,
         typeLimit: definition.limits?.jobs ?? Number.POSITIVE_INFINITY,
       },
-      begin: () => host.beginJob(key, { childId, jobKey: entry.key, rev }),
+      begin: async () => {
+        const attempt = await host.beginJob(key, { childId, jobKey: entry.key, rev });
+        // Whoever looked meanwhile took it for adopted: it is looked at again, by the record.
+        if (attempt === undefined) host.recheckLater(key);
+        return attempt;
+      },
     });
   }
 

@@ -150,7 +150,8 @@ export class JobTable {
   /** The partition is given away: what waits is the new owner's, what runs stays (F22). */
   forgetWaiting(partition: string): void {
     for (const [key, job] of this.#jobs) {
-      if (job.request.partition === partition && job.state === "queued") this.stop(key, "the partition moved");
+      const hasStarted = job.state === "running" || job.state === "publishing";
+      if (job.request.partition === partition && !hasStarted) this.stop(key, "the partition moved");
     }
   }
 

@@ -159,7 +159,8 @@ export class PartitionOwner implements CellHost {
   rehydrate(key: string, stored?: StoredValue): Promise<void> {
     if (this.signal.aborted) return Promise.resolve();
     const cell = this.#cell(key);
-    if (cell !== undefined) return cell.rehydrate(stored);
+    // What was read before it left memory may be older than what it stored since.
+    if (cell !== undefined) return cell.rehydrate(this.#leftAt.has(key) ? undefined : stored);
     this.#reportUnserved(key);
     return Promise.resolve();
   }
