@@ -147,11 +147,10 @@ export class JobTable {
     for (const [key, job] of this.#jobs) if (job.request.partition === partition) this.stop(key, reason);
   }
 
-  /** The partition is given away: what waits is the new owner's, what runs stays (F22). */
+  /** The partition is given away: what waits is the new owner's, what runs stays (F22); what is being prepared is decided by `begun`. */
   forgetWaiting(partition: string): void {
     for (const [key, job] of this.#jobs) {
-      const hasStarted = job.state === "running" || job.state === "publishing";
-      if (job.request.partition === partition && !hasStarted) this.stop(key, "the partition moved");
+      if (job.request.partition === partition && job.state === "queued") this.stop(key, "the partition moved");
     }
   }
 
