@@ -41,7 +41,7 @@ describe("ensureNamespace", () => {
     const ns = freshName();
     const { manifest, streamCreated } = await ensureNamespace(link, { ...layout, ns });
     const streams = topologyOf(manifest).map(({ name }) => name);
-    expect(streams.length).toBe(2 * 4 + 4);
+    expect(streams.length).toBe(2 * 4 + 5);
     expect(Object.keys(manifest.generations).toSorted()).toEqual(streams.toSorted());
     expect(new Set(Object.values(manifest.generations)).size).toBe(streams.length);
     for (const stream of streams) expect((await streamPosition(link, stream)).created).toBe(streamCreated[stream]);

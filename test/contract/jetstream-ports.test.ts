@@ -160,7 +160,8 @@ describe("NatsMessageLog", () => {
     const other = await broker.namespace(link);
     const doomed = composeNatsPorts(link, other, { tokenOf });
     const stream = subjectsOf(other.manifest.ns).inboxStream(1);
-    expect(await doomed.log.position("d-1")).toEqual({ generation: other.manifest.generations[stream], lastSeq: 0 });
+    const generation = other.manifest.generations[stream];
+    expect(await doomed.log.position("d-1")).toEqual({ generation, lineage: [], lastSeq: 0 });
     const { config } = await askApi(link, `STREAM.INFO.${stream}`);
     await askApi(link, `STREAM.DELETE.${stream}`);
     await expect(doomed.log.position("d-1")).rejects.toMatchObject({ code: "HF-4006" });

@@ -262,7 +262,7 @@ describe("for operators", () => {
 
   test("without --json the same is said for people", async () => {
     const fleet = await runCommand(["fleet"], { env });
-    expect(fleet.stdout).toMatch(/^node +state +partitions[\s\S]*node-a +serving/);
+    expect(fleet.stdout).toMatch(/^node +state +pools +weight +partitions[\s\S]*node-a +serving/);
     const shown = await runCommand(["conversation", "show", surveyId()], { env });
     expect(shown.stdout).toMatch(/^survey-\S+: idle\nyou: Survey/);
     const wrong = await runCommand(["nonsense"], { env });

@@ -67,7 +67,7 @@ afterAll(async () => {
 const ROWS = ["decidedEqualsApplied", "noDuplicates", "noneLost", "reportMatchesFiles"].map((row) => `✓ ${row}`);
 const ASIDE: Readonly<Record<string, RegExp>> = {
   "npx holdfast doctor": /^nodes: \["node-a","node-b"\]$/m,
-  "npx holdfast fleet": /^node-a +serving +\d+/m,
+  "npx holdfast fleet": /^node-a +serving +d +1 +\d+/m,
   "npx holdfast stuck": /^nothing is stuck$/m,
   "npx holdfast conversation list": /^survey-\S+ +idle +surveyor/m,
   "npx holdfast task list": /^\S+ +completed +reader$/m,
