@@ -21,8 +21,12 @@ import {
   writeStreamLedger,
   type NamespaceLayout,
 } from "./manifest.ts";
+import { backoffMs, pause, throwIfAborted } from "./pause.ts";
 import { findStream, streamPosition } from "./stream-info.ts";
 import { fleetDeclaration, topologyOf, type TopologyOptions } from "./topology.ts";
+
+/** 25 ms doubling: about 1.5 s in all. */
+const SUBJECT_TRIES = 6;
 
 export interface OpenNamespace {
   readonly manifest: Manifest;
@@ -46,7 +50,8 @@ export interface EnsureNamespaceOptions extends NamespaceLayout, TopologyOptions
 export async function ensureNamespace(link: Link, options: EnsureNamespaceOptions): Promise<OpenNamespace> {
   assertNamespace(options.ns);
   await ensureStream(link, fleetDeclaration(options.ns, options), options.signal);
-  for (let manifest = await createOrReadManifest(link, options); ;) {
+  let manifest = await createOrReadManifest(link, options);
+  for (let tries = 0; ; tries += 1) {
     assertLayout(manifest, options);
     const streamCreated = await ensureStreams(link, manifest, options).catch((error: unknown) => {
       if (error instanceof RuntimeFault && error.code === "HF-4003") return error;
@@ -54,9 +59,13 @@ export async function ensureNamespace(link: Link, options: EnsureNamespaceOption
     });
     // N4: somebody added a pool meanwhile, and the streams were compared with, or extended by, what was true before.
     const now = await createOrReadManifest(link, options);
-    if (JSON.stringify(now) === JSON.stringify(manifest)) {
-      if (streamCreated instanceof RuntimeFault) throw streamCreated;
-      return { manifest, streamCreated };
+    const isSame = JSON.stringify(now) === JSON.stringify(manifest);
+    if (isSame && !(streamCreated instanceof RuntimeFault)) return { manifest, streamCreated };
+    if (isSame && streamCreated instanceof RuntimeFault) {
+      if (streamCreated.facts["field"] !== "subjects" || tries >= SUBJECT_TRIES) throw streamCreated;
+      // A stream is updated without a condition: somebody who had read an older manifest took ours away, and is about to find out (N4).
+      await pause(backoffMs(tries), options.signal);
+      throwIfAborted(options.signal);
     }
     manifest = now;
   }
