@@ -51,6 +51,23 @@ describe("a partition whose inbox reader has ended by itself", () => {
     expect(fleet.lease(partitionOf(key))).toMatchObject({ state: "held", epoch: 2 });
   });
 
+  test.each(["free", "risky"])("starts a %s job that was about to start, once", async (src) => {
+    const fleet = new MemoryFleet({ settings: { sweepMs: 600_000 } });
+    const node = await fleet.alone("n1");
+    const key = await fleet.born("errand", "e");
+    const beginning = node.holdAt("before-job");
+    await fleet.send(key, { type: "RUN", src });
+    await fleet.happened("it is about to start", beginning.reached);
+    fleet.broker.failInbox("n1", partitionOf(key), lost());
+    await fleet.clock.advance(2000);
+    beginning.release();
+    await fleet.until("it runs", () => fleet.desk.of(src).length === 1);
+    fleet.desk.of(src)[0]?.finish("done");
+    await fleet.until("its outcome is applied", () => fleet.record(key)?.snapshot.value === "waiting");
+    expect(fleet.context(key)).toEqual({ results: ["done"], errors: [] });
+    expect(fleet.desk.of(src)).toHaveLength(1);
+  });
+
   test("leaves its running job where it runs", async () => {
     const fleet = new MemoryFleet();
     await fleet.alone("n1");
