@@ -107,7 +107,7 @@ describe("the short way of writing a value", () => {
     expect(short(shared)).toBeUndefined();
   });
 
-  test("Q2: gives up while every object of the process has an inherited field", () => {
+  test("Q1: a field that every object of the process inherits is not stored", () => {
     let bytes: unknown = "not tried";
     // oxlint-disable-next-line no-extend-native -- what another library might do is what is tested
     Object.defineProperty(Object.prototype, "inherited", { value: 1, enumerable: true, configurable: true });
@@ -116,6 +116,6 @@ describe("the short way of writing a value", () => {
     } finally {
       Reflect.deleteProperty(Object.prototype, "inherited");
     }
-    expect(bytes).toBeUndefined();
+    expect(bytes).toEqual(longWay({ a: 1 }));
   });
 });

@@ -33,8 +33,6 @@ export function createPlainWriter(): PlainWriter {
   return (value) => {
     at = 0;
     containers = 0;
-    // Somebody gave every object of this process a field: `for in` would store it.
-    if (inheritsFields()) return undefined;
     return write(value, 0) ? bytes.subarray(0, at) : undefined;
   };
 
@@ -64,18 +62,17 @@ export function createPlainWriter(): PlainWriter {
   function writeObject(value: object, depth: number): boolean {
     if (!isPlain(value)) return value instanceof Uint8Array && writeBinary(value);
     if (hasSymbolKey(value)) return false;
-    reserve(3);
-    const head = at;
-    at += 3;
-    let size = 0;
-    for (const key in value) {
-      if (!writeKey(key) || !write(value[key], depth + 1)) return false;
-      size += 1;
-    }
+    // Two calls into the engine instead of one lookup by name for each field: a record has hundreds, of all shapes.
+    const names = Object.keys(value);
+    const values = Object.values(value);
+    const size = names.length;
     if (size > 0xffff) return false;
-    bytes[head] = 0xde;
-    bytes[head + 1] = size >> 8;
-    bytes[head + 2] = size & 0xff;
+    reserve(3);
+    bytes[at++] = 0xde;
+    bytes[at++] = size >> 8;
+    bytes[at++] = size & 0xff;
+    for (let index = 0; index < size; index += 1)
+      if (!writeKey(names[index] ?? "") || !write(values[index], depth + 1)) return false;
     return true;
   }
 
@@ -249,9 +246,4 @@ export function createPlainWriter(): PlainWriter {
     bytes = larger;
     view = new DataView(bytes.buffer);
   }
-}
-
-function inheritsFields(): boolean {
-  for (const name in Object.prototype) return name !== "";
-  return false;
 }
