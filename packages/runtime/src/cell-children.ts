@@ -157,12 +157,8 @@ export class CellChildren {
         kindLimit: job?.concurrency ?? settings.jobConcurrency,
         typeLimit: definition.limits?.jobs ?? Number.POSITIVE_INFINITY,
       },
-      begin: async () => {
-        const attempt = await host.beginJob(key, { childId, jobKey: entry.key, rev });
-        // Whoever looked meanwhile took it for adopted: it is looked at again, by the record.
-        if (attempt === undefined) host.recheckLater(key);
-        return attempt;
-      },
+      begin: () => host.beginJob(key, { childId, jobKey: entry.key, rev }),
+      declined: () => host.recheckLater(key),
     });
   }
 
@@ -197,7 +193,6 @@ export class CellChildren {
       mayStart: () =>
         (isMarked ? host.isLeaseFresh() : host.mayStartEffects()) && // K5
         (this.#options.record() === undefined || this.#entry(childId)?.key === jobKey),
-      declined: () => host.recheckLater(key),
     };
   }
 

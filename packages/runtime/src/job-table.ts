@@ -13,6 +13,8 @@ export interface JobRequest {
   readonly share: JobShare;
   /** Prepares the attempt when its turn has come: input, stored mark. @returns undefined when it is not to run here (now) */
   readonly begin: () => Promise<JobAttempt | undefined>;
+  /** Its turn came and it does not run: whoever looked meanwhile took it for adopted, and looks again by the record. */
+  readonly declined: () => void;
 }
 
 /** One attempt, ready to run. */
@@ -27,8 +29,6 @@ export interface JobAttempt {
   readonly runLogic: (signal: AbortSignal) => Promise<unknown>;
   /** Checked right before the work starts; false sends it back to its owner. */
   readonly mayStart: () => boolean;
-  /** Called when `mayStart` said no. */
-  readonly declined: () => void;
 }
 
 export type JobOutcome =
@@ -55,6 +55,8 @@ export interface JobTableOptions {
   /** Publishes the outcome to the owner's inbox until it is stored, lease or not (I11, F20). */
   readonly publish: (job: SettledJob, outcome: JobOutcome) => Promise<void>;
   readonly reach: (point: "before-job" | "job-done" | "outcome-published", key: string) => void | Promise<void>;
+  /** Beginning an attempt, or telling its outcome, ended in an error nobody expected. */
+  readonly failed: (key: string, error: unknown) => void;
   /** Bytes of inputs that running jobs hold; negative when they let go of them. */
   readonly held: (bytes: number) => void;
   readonly monotonicMs: () => number;
@@ -71,6 +73,7 @@ const PUBLISHED_MEMORY_MS = 60_000;
  *   J3 a stopped job publishes nothing
  *   J4 a job whose outcome is stored counts as known for a while: its message may still be on the way to its owner
  *   J6 an attempt is prepared, and marked as started, only when its turn has come: a job that waited for a node that died had not started
+ *   J7 what cannot be prepared is looked at again, and holds up neither its place nor who waits for `begun`
  */
 export class JobTable {
   readonly #options: JobTableOptions;
@@ -188,16 +191,32 @@ export class JobTable {
   }
 
   async #run(job: KnownJob): Promise<void> {
+    try {
+      await this.#attempt(job);
+    } catch (error) {
+      this.#options.failed(job.request.key, error);
+      this.#decline(job); // J7
+    }
+  }
+
+  /** Gives the place of a job back that does not go on here. */
+  #decline(job: KnownJob): void {
+    const { key, declined } = job.request;
+    if (this.#jobs.get(key) !== job) return;
+    this.#jobs.delete(key);
+    job.begun.resolve();
+    this.#leave(job);
+    declined();
+  }
+
+  async #attempt(job: KnownJob): Promise<void> {
     const { request, controller } = job;
     const isCurrent = (): boolean => this.#jobs.get(request.key) === job;
     const attempt = await request.begin(); // J6
     if (attempt !== undefined && isCurrent()) await this.#options.reach("before-job", request.key);
     if (!isCurrent()) return; // J3
     if (attempt === undefined || !attempt.mayStart()) {
-      this.#jobs.delete(request.key);
-      job.begun.resolve();
-      this.#leave(job);
-      attempt?.declined();
+      this.#decline(job);
       return;
     }
     job.state = "running";

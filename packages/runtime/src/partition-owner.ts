@@ -1,14 +1,16 @@
 import type { InboxMessage, StoredValue } from "./ports/index.ts";
-import { parseActorKey, type Ancestor, type PartitionNeeds } from "@holdfast/protocol";
-import { ActorCell } from "./actor-cell.ts";
+import type { Ancestor, PartitionNeeds } from "@holdfast/protocol";
+import type { ActorCell } from "./actor-cell.ts";
 import type { CellCounter, CellHost, CellReport, JobTurn, NodeServices } from "./cell-host.ts";
 import { Cursor } from "./cursor.ts";
 import { InboxIntake } from "./inbox-intake.ts";
+import { JobCustody } from "./job-custody.ts";
 import type { JobAttempt } from "./job-table.ts";
-import { CELL_BYTES } from "./memory-budget.ts";
-import { encodeParked } from "./parked-message.ts";
+import { PartitionCells } from "./partition-cells.ts";
+import { PartitionReports, type Counters } from "./partition-reports.ts";
 import { KnownWork } from "./rehydration/known-work.ts";
 import { TimerQueue, type ArmedTimer } from "./timer-queue.ts";
+import { parkUnserved, reportUnserved } from "./unserved-type.ts";
 
 export interface PartitionOwnerOptions {
   readonly partition: string;
@@ -25,12 +27,11 @@ export interface PartitionOwnerOptions {
   readonly listNeeds: (needs: PartitionNeeds) => Promise<boolean> | undefined;
 }
 
-export type Counters = Record<CellCounter, number>;
-
 /**
  * One partition this node owns.
  *
- * Owns: its mailbox reader, its cells, its timers, its cursor. Does not own: the lease (LeaseKeeper), what is restored (rehydration).
+ * Owns: its mailbox reader, its timers, its cursor. Does not own: the lease (LeaseKeeper), its actors in memory (PartitionCells), what is
+ * restored (rehydration).
  *   P1 the cursor never waits for one actor (F10)
  *   P2 timers fire only after the mailbox was read up to then (F23)
  *   P3 after `stop` nothing of this partition starts any more; its running jobs go on
@@ -47,30 +48,14 @@ export class PartitionOwner implements CellHost {
   lastCheckpoint = { seq: 0, text: "" };
   /** Monotonic time from which the next full scan is counted. */
   fullScanAtMs: number;
-  readonly counters: Counters = {
-    committed: 0,
-    dropped: 0,
-    duplicates: 0,
-    stale: 0,
-    unknown: 0,
-    restored: 0,
-    resent: 0,
-    reissued: 0,
-    adopted: 0,
-    parked: 0,
-    quarantined: 0,
-  };
-  readonly reports = new Map<string, CellReport>();
-  readonly cells = new Map<string, ActorCell>();
   readonly #options: PartitionOwnerOptions;
   readonly #services: NodeServices;
   readonly #stopping = new AbortController();
   readonly #parkedKeys = new Set<string>();
   readonly #recheck = new Set<string>();
-  /** Jobs that another node was running when we last looked. */
-  readonly #custody = new Set<string>();
-  /** Actors that gave their place in memory back, with the sequence of their record then. */
-  readonly #leftAt = new Map<string, number>();
+  readonly #cells: PartitionCells;
+  readonly #reports = new PartitionReports();
+  readonly #custody: JobCustody;
   #subscription: InboxIntake | undefined;
   #isCaughtUp = false;
 
@@ -82,6 +67,8 @@ export class PartitionOwner implements CellHost {
     this.generation = options.generation;
     this.lineage = options.lineage;
     this.cursor = new Cursor(options.from);
+    this.#cells = new PartitionCells(options.services, this);
+    this.#custody = new JobCustody(options.isRunElsewhere);
     const { clock, time } = options.services;
     this.fullScanAtMs = clock.monotonicMs();
     this.timers = new TimerQueue(
@@ -89,6 +76,20 @@ export class PartitionOwner implements CellHost {
       () => time.nowMs(),
       (due) => void this.#fire(due),
     );
+  }
+
+  /** The actors that are in memory. */
+  get cells(): ReadonlyMap<string, ActorCell> {
+    return this.#cells.byKey;
+  }
+
+  get counters(): Readonly<Counters> {
+    return this.#reports.counters;
+  }
+
+  /** Which of its actors do not get on, and why. */
+  get reports(): ReadonlyMap<string, CellReport> {
+    return this.#reports.open;
   }
 
   get signal(): AbortSignal {
@@ -152,39 +153,41 @@ export class PartitionOwner implements CellHost {
 
   /** @returns undefined when this build does not serve its type */
   cellOf(key: string): ActorCell | undefined {
-    return this.#cell(key);
+    return this.#cells.of(key);
   }
 
   /** Loads an actor and takes up its work. @param stored its value, when it was read already */
   rehydrate(key: string, stored?: StoredValue): Promise<void> {
     if (this.signal.aborted) return Promise.resolve();
-    const cell = this.#cell(key);
+    const cell = this.#cells.of(key);
     // What was read before it left memory may be older than what it stored since.
-    if (cell !== undefined) return cell.rehydrate(this.#leftAt.has(key) ? undefined : stored);
-    this.#reportUnserved(key);
+    if (cell !== undefined) return cell.rehydrate(this.#cells.hasLeft(key) ? undefined : stored);
+    reportUnserved(this, key);
     return Promise.resolve();
   }
 
   beginJob(key: string, turn: JobTurn): Promise<JobAttempt | undefined> {
-    const cell = this.signal.aborted ? undefined : this.#cell(key);
+    const cell = this.signal.aborted ? undefined : this.#cells.of(key);
     return cell === undefined ? Promise.resolve(undefined) : cell.beginJob(turn);
   }
 
   leftMemory(key: string, seq: number): void {
-    this.cells.get(key)?.stop();
-    if (!this.cells.delete(key)) return;
-    this.#services.flow.memory.hold("cells", -CELL_BYTES);
-    this.#leftAt.set(key, seq);
+    this.#cells.leave(key, seq);
   }
 
-  /** Whether everything a stored record asks for is taken care of here: its copy is in memory, or left it as it is stored. */
+  /** @see PartitionCells.isInHand */
   isInHand(key: string, seq: number): boolean {
-    return this.cells.get(key)?.hasCopy === true || this.#leftAt.get(key) === seq;
+    return this.#cells.isInHand(key, seq);
   }
 
   /** What changes from now on is for the next sweep. */
   swept(): void {
-    this.#leftAt.clear();
+    this.#cells.swept();
+  }
+
+  /** Drops from memory what is at rest; timers stay armed. */
+  releaseIdle(): void {
+    this.#cells.releaseIdle();
   }
 
   /** After one of our heartbeats was stored: asks those again whose jobs were held up, once everything stored by now was read. */
@@ -205,26 +208,17 @@ export class PartitionOwner implements CellHost {
     }
   }
 
-  /** Drops cells that are at rest; their timers stay armed. */
-  releaseIdle(): void {
-    const now = this.#services.clock.monotonicMs();
-    for (const [key, cell] of this.cells) {
-      if (cell.canLeaveMemory(now)) this.leftMemory(key, 0);
-    }
-  }
-
   /** P3. Resolves when every commit in flight has ended. */
   async stop(): Promise<void> {
     if (this.signal.aborted) return;
     this.#stopping.abort(); // before anything is awaited: who is fenced must not judge another message
     this.timers.close();
     await this.#subscription?.stop();
-    for (const cell of this.cells.values()) cell.stop();
+    this.#cells.stop();
     this.#services.jobs.forgetWaiting(this.partition); // P3
-    await Promise.all([...this.cells.values()].map((cell) => cell.settle()));
+    await this.#cells.settle();
     await this.#services.jobs.begun(this.partition); // who is told what runs here must be told of them too
-    this.#services.flow.memory.hold("cells", -CELL_BYTES * this.cells.size);
-    this.cells.clear();
+    this.#cells.clear();
   }
 
   mayStartEffects(): boolean {
@@ -235,12 +229,8 @@ export class PartitionOwner implements CellHost {
     return this.#options.mayStartEffects();
   }
 
-  /** True once more after custody ended: the outcome was stored before that, and the next look comes after a read through. */
   isRunElsewhere(jobKey: string, runner: string | undefined): boolean {
-    const wasElsewhere = this.#custody.delete(jobKey);
-    const isElsewhere = this.#options.isRunElsewhere(jobKey, runner);
-    if (isElsewhere) this.#custody.add(jobKey);
-    return isElsewhere || wasElsewhere;
+    return this.#custody.holds(jobKey, runner);
   }
 
   listNeeds(needs: PartitionNeeds): Promise<boolean> | undefined {
@@ -278,72 +268,23 @@ export class PartitionOwner implements CellHost {
   }
 
   report(key: string, state: CellReport): void {
-    const known = this.reports.get(key)?.kind;
-    const hasCause = known === "quarantined" || known === "parked"; // why its messages are set aside
-    if (state.kind !== "orphan-messages" || !hasCause) this.reports.set(key, state);
+    this.#reports.report(key, state);
   }
 
   resolved(key: string, ...kinds: readonly CellReport["kind"][]): void {
-    const known = this.reports.get(key)?.kind;
-    if (known !== undefined && kinds.includes(known)) this.reports.delete(key);
+    this.#reports.resolved(key, ...kinds);
   }
 
   count(counter: CellCounter): void {
-    this.counters[counter] += 1;
+    this.#reports.count(counter);
   }
 
   #deliver(message: InboxMessage): void {
     if (this.signal.aborted) return;
     this.cursor.delivered(message.seq);
-    const cell = this.#cell(message.key);
-    if (cell === undefined) {
-      void this.#refuseUnknownType(message);
-      return;
-    }
-    cell.deliver(message);
-  }
-
-  #cell(key: string): ActorCell | undefined {
-    const existing = this.cells.get(key);
-    if (existing !== undefined) return existing;
-    const served = this.#services.types.get(parseActorKey(key).type);
-    if (served === undefined) return undefined;
-    const cell = new ActorCell(key, this.#services, this, served);
-    this.cells.set(key, cell);
-    this.#services.flow.memory.hold("cells", CELL_BYTES);
-    return cell;
-  }
-
-  /** A type this build does not serve: its messages wait, parked, for a node that does. */
-  async #refuseUnknownType(message: InboxMessage): Promise<void> {
-    const { codec, log, telemetry } = this.#services;
-    for (let tries = 0; !this.signal.aborted; tries += 1) {
-      const outcome = await log.publish(
-        "parked",
-        message.key,
-        encodeParked(codec, message),
-        `parked:${message.messageId}`,
-      );
-      if (outcome.kind === "accepted") break;
-      await new Promise<void>((resolve) =>
-        this.#services.clock.schedule(Math.min(2000, 50 * 2 ** Math.min(tries, 6)), resolve),
-      );
-    }
-    this.parked(message.key);
-    this.#reportUnserved(message.key);
-    this.count("parked");
-    telemetry.error("message.unknown-type", { key: message.key, seq: message.seq });
-    this.considered(message);
-  }
-
-  /** The lease says what is missing: a node that serves the type then asks for the partition. */
-  #reportUnserved(key: string): void {
-    const { type } = parseActorKey(key);
-    this.report(key, {
-      kind: "unserved",
-      why: `this node does not serve type ${type}; a node that does takes it over`,
-    });
-    void this.listNeeds({ formats: [], machines: { [type]: "" } });
+    const cell = this.#cells.of(message.key);
+    if (cell === undefined) void parkUnserved(this.#services, this, message);
+    else cell.deliver(message);
   }
 
   async #fire(due: readonly ArmedTimer[]): Promise<void> {
@@ -359,6 +300,6 @@ export class PartitionOwner implements CellHost {
       return;
     }
     if (this.signal.aborted) return;
-    for (const timer of due) this.#cell(timer.key)?.fireTimer(timer.timer, timer.gen);
+    for (const timer of due) this.#cells.of(timer.key)?.fireTimer(timer.timer, timer.gen);
   }
 }

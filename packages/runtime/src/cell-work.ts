@@ -1,0 +1,159 @@
+import { localEffectsOf, type StepMessage } from "@holdfast/durable";
+import { RuntimeFault } from "@holdfast/protocol";
+import { localStepOf } from "./cell-items.ts";
+import type { CellParts } from "./cell-parts.ts";
+import { clearOutbox, fitToMachine } from "./cell-stores.ts";
+import { endWait, type MailboxItem } from "./mailbox.ts";
+import { refusalOfOutside } from "./message-reading.ts";
+import type { InboxMessage } from "./ports/index.ts";
+import { skipMessage, type SkipParts } from "./quarantine/skip-message.ts";
+import { takeWithoutRecord } from "./quarantine/take-without-record.ts";
+import { judgeStart, keepOut } from "./retention/judge-start.ts";
+
+/**
+ * What one actor does about one item: load, take, step, commit.
+ *
+ * Owns: whether the outbox is too full for the next step. Does not own: the order of items, when to try again (ActorCell).
+ *   A2 any outcome but `committed` drops the decoded copy (F52); what is loaded is rehydrated before it is stepped (I14)
+ *   A3 a message counts as considered only after its commit, or when nothing is to be stored for it (C1)
+ *   A4 what cannot be read here parks the messages, never the partition (F10)
+ */
+export class CellWork {
+  readonly #parts: CellParts;
+  readonly #skipParts: SkipParts;
+  /** The next step does not fit into a record together with what has not left yet. */
+  #isFull = false;
+
+  constructor(parts: CellParts) {
+    this.#parts = parts;
+    this.#skipParts = { ...parts, reoffer: () => this.#reoffer() };
+  }
+
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
+  /** F26: nothing more is taken until something has left. */
+  isOverfull(): boolean {
+    const { holder, dispatcher } = this.#parts.stores;
+    const isOverfull = holder.isOverfull(dispatcher, this.#isFull);
+    if (!isOverfull) this.#isFull = false;
+    return isOverfull;
+  }
+
+  /** A2. */
+  forget(): void {
+    const { stores, children } = this.#parts;
+    stores.holder.forget();
+    children.stop();
+    stores.dispatcher.reset();
+  }
+
+  /** @returns false when the item must be tried again on a fresh copy */
+  async process(item: MailboxItem): Promise<boolean> {
+    const { host, key, mailbox, stores, children } = this.#parts;
+    if (host.signal.aborted) {
+      mailbox.putBack(item);
+      return true;
+    }
+    if (item.kind === "rehydrate" && item.isAnew) this.forget();
+    if (stores.holder.record === undefined) {
+      if (!(await this.#load())) return this.#withoutRecord(item);
+      if (item.kind === "rehydrate") await this.#reoffer();
+      else if (await this.#reoffer(item)) return true;
+    }
+    switch (item.kind) {
+      case "message":
+        return this.#take(item.message, item.isReoffered);
+      case "timer":
+      case "host":
+      case "settled":
+        return this.#applyLocal(localStepOf(item));
+      case "job":
+        item.ready(await children.prepare(item.turn));
+        return true;
+      case "ensureJobs":
+        if (mailbox.hasOverflow) host.recheckLater(key);
+        else children.ensureJobs();
+        return true;
+      case "rehydrate":
+        item.done();
+        return true;
+      case "clean":
+        return !mailbox.isEmpty || clearOutbox(stores);
+    }
+  }
+
+  /** @returns false when there is nothing here to step: absent, unreadable, or no longer ours */
+  async #load(): Promise<boolean> {
+    const { host, quarantine, stores, children, mailbox } = this.#parts;
+    const { holder, dispatcher } = stores;
+    const isLoaded = (await holder.load()) === "loaded" && (await fitToMachine(stores));
+    await quarantine.looked(holder.fault, isLoaded);
+    if (!isLoaded) return false;
+    const current = holder.record;
+    if (current === undefined) return false;
+    host.count("restored");
+    if (current.outbox.length > 0) host.count("resent");
+    dispatcher.add(current.outbox);
+    children.apply(localEffectsOf(current).filter((effect) => effect.kind !== "startJob"));
+    mailbox.push({ kind: "ensureJobs" }); // behind the messages that wait: one of them may be an outcome (K3)
+    return true;
+  }
+
+  /** What happens to an item whose actor has no readable record here. */
+  async #withoutRecord(item: MailboxItem): Promise<boolean> {
+    const { host, stores } = this.#parts;
+    const isOver = host.signal.aborted;
+    if (!isOver && stores.holder.record !== undefined) return false; // its repair for this build is not stored yet
+    const { unreadable } = stores.holder;
+    if (item.kind === "rehydrate" && !isOver && unreadable === undefined) await this.#reoffer(); // a start may be among them
+    endWait(item);
+    if (isOver || item.kind !== "message") return true;
+    return takeWithoutRecord(this.#skipParts, item, () => this.#take(item.message, item.isReoffered));
+  }
+
+  async #take(message: InboxMessage, isReoffered: boolean): Promise<boolean> {
+    const { services, served, mail, quarantine, stepper, stores } = this.#parts;
+    const { holder } = stores;
+    if (!isReoffered && holder.wasConsidered(message)) return mail.finish(message, false);
+    if (quarantine.takeSkip(message)) return skipMessage(this.#skipParts, message, isReoffered);
+    const read = mail.read(message);
+    if (read instanceof RuntimeFault) return quarantine.unreadableMessage(message, isReoffered, read);
+    const undo = isReoffered ? undefined : holder.consider(message);
+    const verdict = await judgeStart(services, holder.record, message.key, read);
+    if (verdict !== "wanted") return keepOut(mail, message, isReoffered, verdict);
+    const refusal = message.principal === undefined ? undefined : refusalOfOutside(served.definition, read);
+    if (refusal !== undefined) return mail.refuse(message, isReoffered, read, refusal);
+    const applied = await stepper.take(read.step, read.blobs, (outcome) => mail.reply(read, outcome));
+    if (applied.kind === "aside") return mail.park(message, isReoffered, applied.why);
+    if (applied.kind === "full") {
+      undo?.();
+      this.#isFull = true;
+    }
+    if (applied.kind !== "done") return false;
+    if (applied.frees) await this.#reoffer();
+    return mail.finish(message, isReoffered); // A3
+  }
+
+  /** Applies what is not a message. Set aside means: it stays in the record, and is tried again when that is loaded again. */
+  async #applyLocal(message: StepMessage): Promise<boolean> {
+    const { host, key, stepper } = this.#parts;
+    const applied = await stepper.apply(message);
+    if (applied.kind === "aside") host.report(key, { kind: "parked", why: applied.why });
+    if (applied.kind === "done" && message.kind === "settled") host.resolved(key, "ambiguous");
+    this.#isFull = applied.kind === "full";
+    return applied.kind === "done" || applied.kind === "aside";
+  }
+
+  /** Puts what was set aside in front of everything that waits, and of `item`. @returns false when there was nothing */
+  async #reoffer(item?: MailboxItem): Promise<boolean> {
+    const { host, key, mail, mailbox, stepper } = this.#parts;
+    if (!host.hasParked(key)) return false;
+    const parked = await mail.takeParked();
+    stepper.forgetGap();
+    if (item !== undefined) mailbox.putBack(item);
+    mailbox.putFront(parked.map((message) => ({ kind: "message", message, isReoffered: true })));
+    return true;
+  }
+}

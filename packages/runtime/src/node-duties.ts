@@ -1,0 +1,87 @@
+import { allPartitionsOf } from "@holdfast/protocol";
+import { InboxTrimmer } from "./inbox-trimmer.ts";
+import { LoadReporter } from "./load-reporter.ts";
+import type { NodeParts } from "./node-parts.ts";
+import { repeatEvery } from "./repeated-work.ts";
+import { RetentionDuty } from "./retention/retention-duty.ts";
+import type { RuntimeNodeOptions } from "./runtime-node-options.ts";
+import { StuckTeller } from "./stuck-teller.ts";
+
+/**
+ * What a node does again and again while it serves: telling, sweeping, trimming, removing what nobody needs any more.
+ *
+ * Owns: the loops. Does not own: what each of them does.
+ */
+export class NodeDuties {
+  readonly #options: RuntimeNodeOptions;
+  readonly #parts: NodeParts;
+  readonly #cancels: (() => void)[] = [];
+
+  constructor(options: RuntimeNodeOptions, parts: NodeParts) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  /** @param tick  what comes with every heartbeat */
+  start(tick: () => Promise<void>): void {
+    const { settings } = this.#parts.services;
+    const { partitions } = this.#parts;
+    this.#every(settings.heartbeatMs, tick);
+    this.#tell();
+    this.#every(settings.sweepMs, () => partitions.sweep());
+    this.#trim();
+    this.#retain();
+  }
+
+  /** What runs at this moment is not interrupted. */
+  stop(): void {
+    for (const cancel of this.#cancels) cancel();
+  }
+
+  #tell(): void {
+    const { name, clock, ports, scheme } = this.#options;
+    const { partitions, placement, services } = this.#parts;
+    const { heartbeatMs, busyFrom } = services.settings;
+    const teller = new StuckTeller(ports.fleet, name);
+    this.#every(heartbeatMs, () => teller.tell([...placement.unowned.reports(), ...partitions.reports()]));
+    const load = new LoadReporter({
+      node: name,
+      fleet: ports.fleet,
+      log: ports.log,
+      clock,
+      partitions: () => partitions.owners,
+      partitionsPerStream: Math.max(1, allPartitionsOf(scheme).length / scheme.shards),
+      busyFrom,
+      validMs: 3 * heartbeatMs,
+    });
+    this.#every(heartbeatMs, () => load.report());
+  }
+
+  #trim(): void {
+    const { clock, ports, scheme } = this.#options;
+    const { partitions, view, services } = this.#parts;
+    const trimmer = new InboxTrimmer({ scheme, view, log: ports.log, clock });
+    this.#every(services.settings.cursorFlushMs, async () => {
+      await partitions.flushCursors();
+      await trimmer.trim(new Set(partitions.owners.keys()));
+    });
+  }
+
+  /** What nobody needs any more goes, beside everything else. */
+  #retain(): void {
+    const { retention: store, blobSweep: blobs } = this.#options.ports;
+    if (store === undefined || blobs === undefined) return;
+    const { view, services } = this.#parts;
+    const { owners } = this.#parts.partitions;
+    const partitions = allPartitionsOf(this.#options.scheme);
+    const duty = new RetentionDuty({ services, view, owners, store, blobs, partitions });
+    this.#every(services.settings.retentionMs, () => duty.look());
+    this.#every(services.settings.blobSweepMs, () => duty.sweep());
+  }
+
+  #every(ms: number, work: () => Promise<void>): void {
+    const { clock, telemetry } = this.#options;
+    const failed = (reason: string): void => telemetry.warn("node.loop-failed", { reason });
+    this.#cancels.push(repeatEvery(clock, ms, work, failed));
+  }
+}
