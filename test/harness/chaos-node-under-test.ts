@@ -5,12 +5,12 @@
 import { createInterface } from "node:readline";
 import { agentActors } from "@holdfast/node-app";
 import { createLogger, parseConfig } from "@holdfast/process";
-import { startNode, type NodeContext, type StartNodeOptions } from "holdfast";
+import type { NodeContext, StartNodeOptions } from "holdfast";
+import { composeNode } from "holdfast/wiring";
 import { z } from "zod";
-import { startBrokenNode } from "./broken-node.ts";
 import { FaultPoints, FaultStep } from "./fault-points.ts";
 import { orderActors } from "./order-actors.ts";
-import { PlantedBreak } from "./planted-breaks.ts";
+import { plant, PlantedBreak } from "./planted-breaks.ts";
 
 const Settings = z.object({
   nats: z.object({ servers: z.array(z.string()), user: z.string(), password: z.string() }),
@@ -47,6 +47,6 @@ const options: StartNodeOptions = {
   telemetry,
   crashPoints,
 };
-const node = planted === undefined ? await startNode(options) : await startBrokenNode(options, planted);
+const node = await composeNode(options, (wiring) => (planted === undefined ? wiring : plant(planted, wiring)));
 process.once("SIGTERM", () => void node.drain().then(() => process.exit(0)));
 process.stdout.write(`${JSON.stringify({ node: name, incarnation: node.incarnation })}\n`);

@@ -1,5 +1,6 @@
 import type { Codec } from "@holdfast/codec";
 import type { FleetValue, FleetRegistry, RecordStore } from "@holdfast/runtime/ports";
+import type { NodeWiring } from "holdfast/wiring";
 import { z } from "zod";
 
 /** Ways in which a node can be built wrongly, one per promise that holds the rest up. */
@@ -7,14 +8,19 @@ export const PlantedBreak = z.enum(["cas", "marks", "fence", "outbox", "barrier"
 export type PlantedBreak = z.infer<typeof PlantedBreak>;
 
 /** What a break is planted into: the seams of a node, handed to it like the real ones. */
-export interface Seams {
+interface Seams {
   readonly codec: Codec;
   readonly records: RecordStore;
   readonly fleet: FleetRegistry;
 }
 
-/** Only the harness composes nodes with these; no setting of a shipped node leads here. */
-export const PLANTED_BREAKS: Readonly<Record<PlantedBreak, (seams: Seams) => Seams>> = {
+/** Plants a break between a node and what it is given. Only the harness composes nodes so; no setting of a shipped node leads here. */
+export function plant(planted: PlantedBreak, { codec, ports }: NodeWiring): NodeWiring {
+  const seams = PLANTED_BREAKS[planted]({ codec, records: ports.records, fleet: ports.fleet });
+  return { codec: seams.codec, ports: { ...ports, records: seams.records, fleet: seams.fleet } };
+}
+
+const PLANTED_BREAKS: Readonly<Record<PlantedBreak, (seams: Seams) => Seams>> = {
   /** A commit replaces whatever is there. */
   cas: (seams) => ({
     ...seams,

@@ -10,7 +10,7 @@ import {
   type Link,
   type OpenNamespace,
 } from "@holdfast/jetstream";
-import { composeNatsPorts } from "@holdfast/nats";
+import { composeNatsPorts, type NatsPorts } from "@holdfast/nats";
 import { createSystemRandom, systemClock, systemCrc32 } from "@holdfast/process";
 import { DEFAULT_PARTITIONS, DEFAULT_POOL, subjectsOf, type Manifest, type Principal } from "@holdfast/protocol";
 import { RuntimeNode, type ActorDefinition, type NodeEnding, type RuntimeSettings } from "@holdfast/runtime";
@@ -74,11 +74,26 @@ export interface Node {
   stop(): Promise<void>;
 }
 
+/** What a node's runtime reads and writes through. */
+export interface NodeWiring {
+  readonly codec: Codec;
+  readonly ports: NatsPorts;
+}
+
 /**
  * Starts an agent node: creates or opens the namespace, joins the fleet, takes partitions over.
  * @throws RuntimeFault HF-1003 when a machine cannot be made durable, HF-3004 when the name is taken, HF-4xxx for NATS
  */
-export async function startNode(options: StartNodeOptions): Promise<Node> {
+export const startNode = (options: StartNodeOptions): Promise<Node> => composeNode(options, (wiring) => wiring);
+
+/**
+ * `startNode` with something put between the node's runtime and what it is wired to; what its jobs use stays as it is.
+ * @throws as startNode
+ */
+export async function composeNode(
+  options: StartNodeOptions,
+  rewire: (wiring: NodeWiring) => NodeWiring,
+): Promise<Node> {
   const random = createSystemRandom();
   const name = options.name ?? `n-${random.hex(4)}`;
   const telemetry = options.telemetry ?? silentTelemetry;
@@ -133,8 +148,7 @@ export async function startNode(options: StartNodeOptions): Promise<Node> {
     ...(options.weight !== undefined && { weight: options.weight }),
     ...(options.build !== undefined && { build: options.build }),
     ...(options.readableFormats !== undefined && { readableFormats: options.readableFormats }),
-    codec,
-    ports,
+    ...rewire({ codec, ports }),
     clock: systemClock,
     random,
     telemetry,
