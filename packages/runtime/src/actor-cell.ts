@@ -3,6 +3,7 @@ import type { CellHost, JobTurn, NodeServices, ServedType } from "./cell-host.ts
 import { createCellParts, type CellParts } from "./cell-parts.ts";
 import { isAtRest } from "./cell-stores.ts";
 import { CellWork } from "./cell-work.ts";
+import { CleanTimer } from "./clean-timer.ts";
 import type { HotActor } from "./hot-actors.ts";
 import type { JobAttempt } from "./job-table.ts";
 import { endWait, type MailboxItem } from "./mailbox.ts";
@@ -28,7 +29,7 @@ export class ActorCell implements HotActor {
   #isRunning = false;
   #loop: Promise<void> = Promise.resolve();
   #idleSinceMs: number;
-  #cancelClean: (() => void) | undefined;
+  readonly #cleanTimer: CleanTimer;
 
   constructor(key: string, services: NodeServices, host: CellHost, served: ServedType) {
     this.key = key;
@@ -44,6 +45,9 @@ export class ActorCell implements HotActor {
       },
     );
     this.#work = new CellWork(this.#parts);
+    this.#cleanTimer = new CleanTimer(services.clock, services.settings.idleCleanMs, services.flow.stepping, () =>
+      this.#enqueue({ kind: "clean" }),
+    );
   }
 
   get quarantine(): CellQuarantine {
@@ -123,7 +127,7 @@ export class ActorCell implements HotActor {
     this.#services.flow.hot.left(this);
     this.#parts.stores.dispatcher.stop();
     this.#parts.children.stop();
-    this.#cancelClean?.();
+    this.#cleanTimer.cancel();
     if (!this.#isRunning) this.#giveUp();
   }
 
@@ -146,7 +150,7 @@ export class ActorCell implements HotActor {
     if (this.#isRunning || this.#host.signal.aborted) return;
     this.#isRunning = true;
     this.#services.flow.hot.left(this);
-    this.#cancelClean?.();
+    this.#cleanTimer.cancel();
     this.#loop = this.#run();
   }
 
@@ -187,10 +191,7 @@ export class ActorCell implements HotActor {
 
   #scheduleClean(): void {
     if (this.#host.signal.aborted || this.#parts.stores.dispatcher.size > 0 || !this.#hasOutbox) return;
-    this.#cancelClean?.();
-    this.#cancelClean = this.#services.clock.schedule(this.#services.settings.idleCleanMs, () =>
-      this.#enqueue({ kind: "clean" }),
-    );
+    this.#cleanTimer.start();
   }
 
   #dispatched(): void {
