@@ -33,7 +33,12 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-async function startNode(namespace: string, name: string, isHealed: boolean): Promise<StartedProcess> {
+async function startNode(
+  namespace: string,
+  name: string,
+  isHealed: boolean,
+  runtime: Readonly<Record<string, number>> = {},
+): Promise<StartedProcess> {
   const { url, user, password } = cluster.nats;
   const settings = {
     nats: { servers: [url], user, password, inboxPrefix: inboxPrefixOf("node") },
@@ -41,7 +46,7 @@ async function startNode(namespace: string, name: string, isHealed: boolean): Pr
     name,
     ledgerUrl: cluster.ledgerUrl,
     isHealed,
-    runtime: { leaseTtlMs: 600, movesAtOnce: 0 },
+    runtime: { leaseTtlMs: 600, movesAtOnce: 0, ...runtime },
   };
   const node = await startProcess(join(import.meta.dirname, "../harness/poison-node-under-test.ts"), [
     JSON.stringify(settings),
@@ -152,4 +157,50 @@ describe("a message that a build cannot take, in a real fleet", () => {
     expect(refused.stderr).toContain("stuck.command.");
     expect((await holdfast("client", "stuck")).code).toBe(0);
   });
+});
+
+describe("a message that ends the process of whoever takes it, in a real fleet", () => {
+  test(
+    "takes down two nodes unnoticed and two alone, then it is set aside, and a build that survives it takes it after retry",
+    { timeout: 120_000 },
+    async () => {
+      const limits = { maxAttempts: 2 };
+      const deaths: Promise<unknown>[] = [];
+      const begin = async (name: string): Promise<void> => {
+        deaths.push((await startNode("loop", name, false, limits)).exited);
+      };
+      await begin("l1");
+      await using client = await cluster.client("loop");
+      const [poisoned, neighbour] = [client.holdfast.key("vault", "p"), client.holdfast.key("vault", "q")];
+      const seen = async (key: string): Promise<readonly unknown[]> =>
+        Seen.parse((await client.holdfast.read.actor(key))?.record.snapshot.context).seen;
+      for (const id of ["p", "q"]) await client.holdfast.start("vault", id, {}, { idempotencyKey: id });
+      const lost = { idempotencyKey: "crash", timeoutMs: 100 };
+      expect(await client.holdfast.send(poisoned, { type: "CRASH", n: "crash" }, lost)).toEqual({ kind: "accepted" });
+      for (const key of [poisoned, neighbour])
+        await client.holdfast.send(key, { type: "ADD", n: 1 }, { idempotencyKey: `add-${key}`, timeoutMs: 100 });
+      for (const name of ["l2", "l3", "l4", "l5"]) {
+        await deaths.at(-1);
+        await begin(name);
+      }
+      await waitUntil("both go on", async () => (await seen(poisoned)).length + (await seen(neighbour)).length === 2);
+      const [entry, ...others] = await client.holdfast.stuck.entries();
+      expect(entry).toMatchObject({
+        key: poisoned,
+        subject: "message",
+        code: "HF-3102",
+        state: "quarantined",
+        attempts: 2,
+      });
+      expect(entry?.history.map(({ node }) => node.split(":")[0])).toEqual(["l3", "l4"]);
+      expect(others).toEqual([]);
+
+      await nodes.at(-1)?.kill();
+      await startNode("loop", "l6", true, limits);
+      expect(await client.holdfast.stuck.command("retry", poisoned)).toMatchObject({ kind: "done" });
+      await waitUntil("it is applied", async () => (await seen(poisoned)).length === 2);
+      expect(await seen(poisoned)).toEqual([1, "crash"]);
+      await waitUntil("nothing is stuck", async () => (await client.holdfast.stuck.entries()).length === 0);
+    },
+  );
 });

@@ -81,7 +81,9 @@ const SCHEMAS = {
   ),
   HOLDFAST_KEEP_ENDED_HOURS: hours(1, 168).describe("Time until an actor that ended is made a tombstone, hours."),
   HOLDFAST_KEEP_TOMBSTONES_HOURS: hours(24, 720).describe("Time until a tombstone goes, with its journal, hours."),
-  HOLDFAST_MAX_ATTEMPTS: count(3, 100).describe("Tries of a message that makes its machine throw."),
+  HOLDFAST_MAX_ATTEMPTS: count(3, 100).describe(
+    "Tries of a message that makes its machine throw, and of anything that ends its node.",
+  ),
   HOLDFAST_LOG_LEVEL: z
     .enum(["debug", "info", "warn", "error", "silent"])
     .default("info")

@@ -51,6 +51,8 @@ export const Lease = z.object({
   generation: z.string(),
   cursor: z.number(),
   highest: z.number(),
+  /** Claims whose former holder had died, since the last owner that was taken down by nothing for a while; 0 when absent. */
+  crashes: z.number().int().min(0).optional(),
   /** Nothing when absent. */
   needs: PartitionNeeds.optional(),
   /** Broker time never goes below this for the partition. */

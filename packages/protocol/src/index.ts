@@ -96,5 +96,6 @@ export {
   StuckEntry,
   type StuckAttempt,
 } from "./stuck.ts";
+export { Suspect, Trial } from "./crash-loop.ts";
 export { MAX_SUBJECT_BYTES, subjectsOf, parseInboxSubject, type Subjects, type InboxOrigin } from "./subjects.ts";
 export { TAG_KEY, VALUE_TAGS, type ValueTag } from "./tagged-values.ts";

@@ -1,13 +1,16 @@
 import { z } from "zod";
 import { ActorKey } from "./ids.ts";
 
-const Attempt = z.object({
+/** One failure of what was set aside. */
+export const StuckAttempt = z.object({
   atMs: z.number(),
   /** Incarnation of the node on which it failed. */
   node: z.string(),
   code: z.string(),
   reason: z.string().max(1000),
 });
+
+export type StuckAttempt = z.infer<typeof StuckAttempt>;
 
 /** Failures that an entry remembers, newest last. */
 export const ATTEMPTS_REMEMBERED = 20;
@@ -27,7 +30,7 @@ export const StuckEntry = z.object({
   reason: z.string().max(1000),
   /** Failed attempts in all; `history` has the last of them. */
   attempts: z.number().int(),
-  history: z.array(Attempt).max(ATTEMPTS_REMEMBERED),
+  history: z.array(StuckAttempt).max(ATTEMPTS_REMEMBERED),
   firstMs: z.number(),
   lastMs: z.number(),
   /** Of a message: its id, what stands behind the actor's key in its own key, and how it came. */
@@ -45,7 +48,6 @@ export const StuckEntry = z.object({
   by: z.string().optional(),
 });
 export type StuckEntry = z.infer<typeof StuckEntry>;
-export type StuckAttempt = z.infer<typeof Attempt>;
 
 export const OperatorVerb = z.enum(["retry", "skip", "park"]);
 export type OperatorVerb = z.infer<typeof OperatorVerb>;

@@ -4,11 +4,15 @@ import { createCellParts, type CellParts } from "./cell-parts.ts";
 import { isAtRest } from "./cell-stores.ts";
 import { CellWork } from "./cell-work.ts";
 import { CleanTimer } from "./clean-timer.ts";
+import { tryAlone } from "./crash-loop/try-alone.ts";
 import type { HotActor } from "./hot-actors.ts";
 import type { JobAttempt } from "./job-table.ts";
 import { endWait, type MailboxItem } from "./mailbox.ts";
 import type { InboxMessage, StoredValue } from "./ports/index.ts";
 import type { CellQuarantine } from "./quarantine/cell-quarantine.ts";
+
+/** What comes before a message in a trial: an actor that cannot even be loaded is told from a message that it cannot take. */
+const LOAD: MailboxItem = { kind: "rehydrate", isAnew: false, done: () => undefined };
 
 /** What a step takes whose record is small, or was not read yet. */
 const LEAST_STEP_BYTES = 16 * 1024;
@@ -27,6 +31,8 @@ export class ActorCell implements HotActor {
   readonly #parts: CellParts;
   readonly #work: CellWork;
   #isRunning = false;
+  /** It was loaded alone for the message that comes next. */
+  #isLoadTried = false;
   #loop: Promise<void> = Promise.resolve();
   #idleSinceMs: number;
   readonly #cleanTimer: CleanTimer;
@@ -155,19 +161,19 @@ export class ActorCell implements HotActor {
   }
 
   async #run(): Promise<void> {
-    const { mailbox, stores, quarantine } = this.#parts;
+    const { mailbox, quarantine } = this.#parts;
     for (let backoffMs = 10; !this.#host.signal.aborted;) {
       let isSetAside = false;
       if (this.#work.isOverfull()) break; // F26; `#dispatched` wakes it
-      const item = mailbox.next();
+      const item = this.#next();
       if (item === undefined && !mailbox.hasOverflow) break;
       try {
-        const work = (): Promise<boolean> => (item === undefined ? mailbox.refill() : this.#work.process(item));
-        const done = await this.#services.flow.stepping.run(work, Math.max(stores.holder.heldBytes, LEAST_STEP_BYTES));
-        if (done) {
+        const done = await this.#workOff(item);
+        if (done === true) {
           backoffMs = 10;
           continue;
         }
+        isSetAside = done === "setAside";
       } catch (error) {
         isSetAside = await quarantine.failed(item, error);
       }
@@ -187,6 +193,25 @@ export class ActorCell implements HotActor {
       this.#scheduleClean();
       if (!this.#host.signal.aborted) this.#services.flow.hot.cameToRest(this);
     }
+  }
+
+  #next(): MailboxItem | undefined {
+    const { mailbox } = this.#parts;
+    const item = mailbox.next();
+    if (this.#host.trial === undefined || item?.kind !== "message") return item;
+    this.#isLoadTried = !this.hasCopy && !this.#isLoadTried;
+    if (!this.#isLoadTried) return item;
+    mailbox.putBack(item);
+    return LOAD;
+  }
+
+  #workOff(item: MailboxItem | undefined): Promise<boolean | "setAside"> {
+    const { mailbox, stores } = this.#parts;
+    const { trial } = this.#host;
+    const work = (): Promise<boolean> => (item === undefined ? mailbox.refill() : this.#work.process(item));
+    const weight = Math.max(stores.holder.heldBytes, LEAST_STEP_BYTES);
+    const step = (): Promise<boolean> => this.#services.flow.stepping.run(work, weight);
+    return trial === undefined || item === undefined ? step() : tryAlone(this.#parts, trial, item, step);
   }
 
   #scheduleClean(): void {

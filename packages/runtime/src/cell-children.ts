@@ -2,6 +2,7 @@ import { startVolatileHost, type LocalEffect, type VolatileHost } from "@holdfas
 import { RuntimeFault, type ActorRecord, type ChildEntry, type CrashPolicy, type PlainEvent } from "@holdfast/protocol";
 import type { AnyActorLogic } from "xstate";
 import type { CellHost, JobTurn, NodeServices, ServedType } from "./cell-host.ts";
+import { jobAlone } from "./crash-loop/try-alone.ts";
 import type { JobAttempt } from "./job-table.ts";
 import { machineOfRecord } from "./write-switch.ts";
 
@@ -188,6 +189,7 @@ export class CellChildren {
       genesis: record.genesis,
       rev,
       attempt,
+      ...(host.trial !== undefined && { guard: jobAlone(host.trial, key, jobKey) }),
       runLogic: (signal) => runLogic(child?.logic, childId, entry.src, input, signal),
       // Without a copy in memory nothing has changed: what ends a job stops it in the table.
       mayStart: () =>

@@ -4,6 +4,8 @@ import type { Ancestor, PartitionNeeds, PartitionScheme } from "@holdfast/protoc
 import type { ActorDefinition } from "./actor-definition.ts";
 import type { BrokerTime } from "./broker-time.ts";
 import type { PayloadStore } from "./blobs/payload-store.ts";
+import type { CrashEvidence } from "./crash-loop/crash-evidence.ts";
+import type { PartitionTrial } from "./crash-loop/partition-trial.ts";
 import type { FlowControl } from "./flow-control.ts";
 import type { JobAttempt, JobTable } from "./job-table.ts";
 import type {
@@ -49,6 +51,7 @@ export interface NodeServices {
   readonly jobs: JobTable;
   readonly writeSwitch: WriteSwitch;
   readonly quarantine: Quarantine;
+  readonly evidence: CrashEvidence;
   readonly crashPoints: CrashPoints;
   readonly telemetry: Telemetry;
   readonly settings: RuntimeSettings;
@@ -75,6 +78,8 @@ export interface CellHost {
   /** Told of every commit, for the checkpoint. */
   readonly work: KnownWork;
   readonly signal: AbortSignal;
+  /** Present while its actors are tried one by one: former owners died in a row. */
+  readonly trial: PartitionTrial | undefined;
   /** Mailbox was read up to the claim: timers and recovered jobs may run (F23). */
   readonly isCaughtUp: boolean;
   /** The lease is proven fresh now; checked at the point of use (F36). */

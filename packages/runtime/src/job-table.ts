@@ -27,6 +27,8 @@ export interface JobAttempt {
   readonly attempt: number;
   /** Runs the promise logic registered in the machine. */
   readonly runLogic: (signal: AbortSignal) => Promise<unknown>;
+  /** Present when it is to run alone. @throws when it is not to run at all: that is its outcome */
+  readonly guard?: <T>(work: () => Promise<T>) => Promise<T>;
   /** Checked right before the work starts; false sends it back to its owner. */
   readonly mayStart: () => boolean;
 }
@@ -250,7 +252,9 @@ export class JobTable {
     };
     try {
       const run = request.definition?.run;
-      const output = await (run === undefined ? attempt.runLogic(signal) : run(attempt.input, context));
+      const call = async (): Promise<unknown> =>
+        run === undefined ? attempt.runLogic(signal) : run(attempt.input, context);
+      const output = await (attempt.guard === undefined ? call() : attempt.guard(call));
       return { ok: true, output };
     } catch (error) {
       return { ok: false, error };

@@ -68,6 +68,8 @@ export class LeaseKeeper {
     position: StreamIdentity,
   ): Promise<HeldLease | undefined> {
     const former = seen?.lease;
+    const hasDied = former?.state === "held" && former.holder !== this.#options.incarnation;
+    const crashes = (former?.crashes ?? 0) + (hasDied ? 1 : 0);
     const inherited = (seq: number): number =>
       former === undefined ? 0 : inheritedSequence(position, former.generation, seq);
     return this.#write(partition, seen?.seq ?? 0, {
@@ -81,6 +83,7 @@ export class LeaseKeeper {
       highest: inherited(former?.highest ?? 0),
       floorMs: Math.max(former?.floorMs ?? 0, this.#options.time.nowMs()),
       ...(former?.needs !== undefined && { needs: former.needs }),
+      ...(crashes > 0 && { crashes }),
       token: this.#options.random.hex(8),
     });
   }
@@ -95,11 +98,17 @@ export class LeaseKeeper {
     });
   }
 
-  /** @returns false when the lease is no longer ours */
-  advance(partition: string, cursor: number, highest: number): Promise<boolean> {
+  /**
+   * @param isHarmless  the partition has taken nobody down for a while
+   * @returns false when the lease is no longer ours
+   */
+  advance(partition: string, cursor: number, highest: number, isHarmless = false): Promise<boolean> {
     return this.#inTurn(partition, async (held) => {
-      if (held.lease.cursor === cursor && held.lease.highest === highest) return true;
-      return (await this.#rewrite(partition, held, { ...held.lease, cursor, highest })) !== undefined;
+      const { lease } = held;
+      const crashes = isHarmless ? 0 : (lease.crashes ?? 0);
+      if (lease.cursor === cursor && lease.highest === highest && crashes === (lease.crashes ?? 0)) return true;
+      const next = { ...lease, cursor, highest, ...(lease.crashes !== undefined && { crashes }) };
+      return (await this.#rewrite(partition, held, next)) !== undefined;
     });
   }
 

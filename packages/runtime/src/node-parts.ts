@@ -2,6 +2,7 @@ import { toPlainFault } from "@holdfast/protocol";
 import { PayloadStore } from "./blobs/payload-store.ts";
 import { BrokerTime } from "./broker-time.ts";
 import type { NodeServices } from "./cell-host.ts";
+import { CrashEvidence } from "./crash-loop/crash-evidence.ts";
 import { describeNode } from "./describe-node.ts";
 import { FleetView } from "./fleet-view.ts";
 import { createFlowControl } from "./flow-control.ts";
@@ -123,6 +124,7 @@ function createServices(
     }),
     writeSwitch: new WriteSwitch(view, name),
     quarantine: new Quarantine({ bucket: ports.stuck, incarnation, time, telemetry }),
+    evidence: new CrashEvidence({ bucket: ports.stuck, incarnation, clock, time, telemetry }),
     crashPoints,
     telemetry,
     settings,

@@ -3,6 +3,7 @@ import type { Ancestor, PartitionNeeds } from "@holdfast/protocol";
 import type { ActorCell } from "./actor-cell.ts";
 import type { CellCounter, CellHost, CellReport, JobTurn, NodeServices } from "./cell-host.ts";
 import { Cursor } from "./cursor.ts";
+import { PartitionTrial } from "./crash-loop/partition-trial.ts";
 import { InboxIntake } from "./inbox-intake.ts";
 import { JobCustody } from "./job-custody.ts";
 import type { JobAttempt } from "./job-table.ts";
@@ -18,6 +19,8 @@ export interface PartitionOwnerOptions {
   readonly generation: string;
   readonly lineage: readonly Ancestor[];
   readonly from: number;
+  /** Former owners died in a row: its actors are tried one by one. */
+  readonly isSuspect: boolean;
   readonly services: NodeServices;
   readonly mayStartEffects: () => boolean;
   readonly isRunElsewhere: (jobKey: string, runner: string | undefined) => boolean;
@@ -57,7 +60,9 @@ export class PartitionOwner implements CellHost {
   readonly #reports = new PartitionReports();
   readonly #custody: JobCustody;
   #subscription: InboxIntake | undefined;
-  #isCaughtUp = false;
+  #trial: PartitionTrial | undefined;
+  /** Monotonic time. */
+  #caughtUpAtMs: number | undefined;
 
   constructor(options: PartitionOwnerOptions) {
     this.#options = options;
@@ -69,6 +74,7 @@ export class PartitionOwner implements CellHost {
     this.cursor = new Cursor(options.from);
     this.#cells = new PartitionCells(options.services, this);
     this.#custody = new JobCustody(options.isRunElsewhere);
+    if (options.isSuspect) this.#trial = new PartitionTrial(options.services, this.signal);
     const { clock, time } = options.services;
     this.fullScanAtMs = clock.monotonicMs();
     this.timers = new TimerQueue(
@@ -102,7 +108,22 @@ export class PartitionOwner implements CellHost {
   }
 
   get isCaughtUp(): boolean {
-    return this.#isCaughtUp;
+    return this.#caughtUpAtMs !== undefined;
+  }
+
+  get trial(): PartitionTrial | undefined {
+    return this.#trial;
+  }
+
+  /** Whether nothing of it has taken this node down for a while; what is left of a trial ends with that. */
+  isHarmless(): boolean {
+    const { clock, settings } = this.#services;
+    const { crashWindowMs } = settings;
+    if (this.#caughtUpAtMs === undefined || clock.monotonicMs() - this.#caughtUpAtMs < crashWindowMs) return false;
+    if (this.#trial?.isThrough(crashWindowMs) === false) return false;
+    this.#trial?.end();
+    this.#trial = undefined;
+    return true;
   }
 
   /** Its inbox is not read now, for want of memory. */
@@ -138,7 +159,7 @@ export class PartitionOwner implements CellHost {
   async catchUp(): Promise<void> {
     await this.#subscription?.readThrough(this.signal);
     if (this.signal.aborted) return;
-    this.#isCaughtUp = true;
+    this.#caughtUpAtMs = this.#services.clock.monotonicMs();
     this.timers.open();
     for (const cell of this.cells.values()) cell.recheckJobs();
     void this.recheck(); // those that have left memory meanwhile
@@ -192,7 +213,7 @@ export class PartitionOwner implements CellHost {
 
   /** After one of our heartbeats was stored: asks those again whose jobs were held up, once everything stored by now was read. */
   async recheck(): Promise<void> {
-    if (this.#recheck.size === 0 || !this.#isCaughtUp) return;
+    if (this.#recheck.size === 0 || !this.isCaughtUp) return;
     const keys = [...this.#recheck];
     this.#recheck.clear();
     try {

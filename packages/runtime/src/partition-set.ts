@@ -1,5 +1,6 @@
-import { shardOf, toPlainFault, type Lease } from "@holdfast/protocol";
+import { RuntimeFault, shardOf, toPlainFault, type Lease } from "@holdfast/protocol";
 import type { NodeServices } from "./cell-host.ts";
+import { CRASHES_UNTIL_TRIAL } from "./crash-loop/partition-trial.ts";
 import type { FleetView } from "./fleet-view.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import { PartitionOwner } from "./partition-owner.ts";
@@ -95,7 +96,9 @@ export class PartitionSet {
 
   async flushCursors(): Promise<void> {
     for (const [partition, owner] of this.owners) {
-      if (owner.isCaughtUp) await this.#options.leases.advance(partition, owner.cursor.next, owner.cursor.highest);
+      if (!owner.isCaughtUp) continue;
+      const { next, highest } = owner.cursor;
+      await this.#options.leases.advance(partition, next, highest, owner.isHarmless());
     }
   }
 
@@ -181,12 +184,15 @@ export class PartitionSet {
       const claimMs = services.clock.monotonicMs() - startedAtMs;
       await services.crashPoints.reach("after-lease-claim", partition);
       services.time.raiseTo(held.lease.floorMs);
+      const isSuspect = (held.lease.crashes ?? 0) >= CRASHES_UNTIL_TRIAL;
+      if (isSuspect) await this.#blame(partition, seen?.lease);
       const owner = new PartitionOwner({
         partition,
         epoch: held.lease.epoch,
         generation: position.generation,
         lineage: position.lineage,
         from: held.lease.cursor,
+        isSuspect,
         services,
         mayStartEffects: () => leases.isFresh,
         isRunElsewhere: (jobKey) => view.inCustody(jobKey, services.incarnation),
@@ -203,6 +209,17 @@ export class PartitionSet {
       this.moving.delete(partition);
       return undefined;
     }
+  }
+
+  /** What the former owner was trying when it died has taken a node down once more. */
+  async #blame(partition: string, former: Lease | undefined): Promise<void> {
+    const { evidence, incarnation } = this.#options.services;
+    if (former === undefined || former.state !== "held" || former.holder === incarnation) return;
+    if (await evidence.blame(partition, former.holder)) return;
+    throw new RuntimeFault(
+      "HF-4008",
+      `Partition ${partition}: what its former owner died of could not be stored. It is claimed again.`,
+    );
   }
 
   async #takeUp(taken: TakenPartition, finding: Promise<ReadonlyMap<PartitionOwner, FoundWork>>): Promise<void> {

@@ -17,8 +17,13 @@ export interface RuntimeSettings {
   readonly journalLingerMs: number;
   /** Messages to an actor that was never started are kept for this long. */
   readonly orphanMs: number;
-  /** Times that a message which makes its machine throw is tried before it is taken out, and that an actor may take its node down. */
+  /**
+   * Times that a message which makes its machine throw is tried before it is taken out, and that something may take its node down while
+   * it is tried alone.
+   */
   readonly maxAttempts: number;
+  /** A partition whose owner has lived for this long after it took it up counts as harmless again. */
+  readonly crashWindowMs: number;
   /** Actors that the whole node loads for a takeover, a sweep or a recheck at the same time. */
   readonly rehydrateConcurrency: number;
   /** Actors that the whole node steps at the same time: load, macrostep, commit. */
@@ -62,6 +67,7 @@ export const DEFAULT_SETTINGS: RuntimeSettings = {
   journalLingerMs: 100,
   orphanMs: 600_000,
   maxAttempts: 3,
+  crashWindowMs: 30_000,
   rehydrateConcurrency: 32,
   stepConcurrency: 256,
   jobConcurrency: 32,

@@ -54,6 +54,17 @@ export class CellQuarantine {
     return isDone;
   }
 
+  /** Its nodes ended, one after the other, while it was tried alone. @returns false when it could not be set aside yet */
+  condemn(item: MailboxItem, attempts: readonly StuckAttempt[]): Promise<boolean> {
+    const fault = new RuntimeFault(
+      "HF-3102",
+      `${this.#key}: ${attempts.length} nodes ended while ${nameOf(item)} was tried alone. Deploy a build that survives it, then retry.`,
+    );
+    return item.kind === "message"
+      ? this.takeOut(item.message, item.isReoffered, fault, attempts)
+      : this.#hold(item, fault, attempts);
+  }
+
   /** A message whose bytes are no envelope of this build. @returns false when it could not be set aside yet */
   unreadableMessage(message: InboxMessage, isReoffered: boolean, fault: RuntimeFault): Promise<boolean> {
     return fault.code === "HF-2003"
@@ -142,10 +153,10 @@ export class CellQuarantine {
 
   async #hold(item: MailboxItem, fault: RuntimeFault, attempts: readonly StuckAttempt[]): Promise<boolean> {
     const { quarantine } = this.#services;
-    const failure = { code: "HF-3101", reason: fault.message, state: "quarantined", attempts } as const;
+    const failure = { code: fault.code, reason: fault.message, state: "quarantined", attempts } as const;
     if (!(await quarantine.setActorAside(this.#key, failure))) return false;
     this.#host.count("quarantined");
-    this.#host.report(this.#key, { kind: "quarantined", why: `HF-3101 ${fault.message}` });
+    this.#host.report(this.#key, { kind: "quarantined", why: `${fault.code} ${fault.message}` });
     endWait(item);
     return true;
   }
@@ -163,7 +174,8 @@ function isItsOwnFault(error: unknown): boolean {
   return !(error instanceof DOMException && error.name === "AbortError");
 }
 
-function nameOf(item: MailboxItem): string {
+/** What an actor does when it works an item off, as its attempts are counted by. */
+export function nameOf(item: MailboxItem): string {
   switch (item.kind) {
     case "message":
       return `message ${markOf(item.message)}`;

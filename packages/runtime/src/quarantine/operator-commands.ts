@@ -29,6 +29,7 @@ const encode = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.str
  *   O1 a command is carried out by the owner of its actor, and waits in the bucket while there is none
  *   O2 it is in the audit stream before anything is done
  *   O3 without an outcome it is carried out again: doing so twice changes nothing more
+ *   O4 what may take this node down has its outcome before it is carried out: the next node must not do it again
  */
 export class OperatorCommands {
   readonly #options: OperatorCommandsOptions;
@@ -87,15 +88,28 @@ export class OperatorCommands {
     this.#running.add(name);
     try {
       if (!(await this.#audited(command))) return; // O2
+      if (this.#isDangerous(command) && !(await this.#told(command, this.#done("what took nodes down is tried again"))))
+        return; // O4
       const outcome = await this.#carryOut(command);
-      const isTold = await this.#options.bucket.put(name, encode({ ...command, outcome }));
-      if (isTold !== undefined && this.#waiting.get(name)?.token === command.token) this.#waiting.delete(name);
+      if ((await this.#told(command, outcome)) && this.#waiting.get(name)?.token === command.token)
+        this.#waiting.delete(name);
     } catch (error) {
       const { code, message: reason } = toPlainFault(error, "HF-4001");
       this.#options.services.telemetry.warn("operator.command-failed", { key: command.key, code, reason });
     } finally {
       this.#running.delete(name);
     }
+  }
+
+  async #told(command: OperatorCommand, outcome: CommandOutcome): Promise<boolean> {
+    const written = await this.#options.bucket.put(`command.${command.key}`, encode({ ...command, outcome }));
+    return written !== undefined;
+  }
+
+  #isDangerous({ verb, key }: OperatorCommand): boolean {
+    const { quarantine } = this.#options.services;
+    const entries = [quarantine.actor(key), ...quarantine.messagesOf(key)];
+    return verb === "retry" && entries.some((entry) => entry?.code === "HF-3102");
   }
 
   async #audited({ token, verb, key, messageId, by }: OperatorCommand): Promise<boolean> {

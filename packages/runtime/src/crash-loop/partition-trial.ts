@@ -1,0 +1,121 @@
+import { toPlainFault, type StuckAttempt } from "@holdfast/protocol";
+import { pause } from "../abortable-pause.ts";
+import type { NodeServices } from "../cell-host.ts";
+
+/** `condemned`: it has taken down as many nodes as it may; it was not tried. */
+export type Judged<T> =
+  | { readonly kind: "survived"; readonly value: T }
+  | { readonly kind: "condemned"; readonly attempts: readonly StuckAttempt[] };
+
+/** Claims of a partition in a row after deaths of its owner from which on everything of it is tried alone. */
+export const CRASHES_UNTIL_TRIAL = 2;
+
+/**
+ * A partition whose last owners have died one after the other: whatever one of its actors does is tried alone, under a stored mark.
+ *
+ * Owns: who waits for its turn. Does not own: the marks (CrashEvidence), what becomes of the guilty.
+ *   T1 nothing is tried without a mark, as long as the partition is ours and the trial is not over
+ *   T2 healthy partitions have none of this: not one write, not one read
+ */
+export class PartitionTrial {
+  readonly #services: NodeServices;
+  readonly #signal: AbortSignal;
+  readonly #waiting = new Set<{ readonly sinceMs: number }>();
+  #isOver = false;
+
+  constructor(services: NodeServices, signal: AbortSignal) {
+    this.#services = services;
+    this.#signal = signal;
+  }
+
+  /** Whether everything that waited `ms` ago has had its turn. */
+  isThrough(ms: number): boolean {
+    const [oldest] = this.#waiting;
+    return oldest === undefined || this.#services.clock.monotonicMs() - oldest.sinceMs < ms;
+  }
+
+  /** The partition has taken nobody down for a while. */
+  end(): void {
+    this.#isOver = true;
+  }
+
+  /**
+   * Does something of an actor when nothing else of this node is tried.
+   * @param key  of the actor
+   * @param what  what is done
+   * @param watchedMs  after this time it goes on beside others, and counts as survived
+   */
+  async run<T>(
+    key: string,
+    what: string,
+    work: () => Promise<T>,
+    watchedMs = Number.POSITIVE_INFINITY,
+  ): Promise<Judged<T>> {
+    const { evidence, settings, clock } = this.#services;
+    const name = what.slice(0, 300);
+    const waiting = { sinceMs: clock.monotonicMs() };
+    this.#waiting.add(waiting);
+    const hasTurn = await this.#enter();
+    try {
+      const attempts = (await this.#patiently(() => evidence.attempts(key, name))) ?? [];
+      if (attempts.length >= settings.maxAttempts) return { kind: "condemned", attempts };
+      await this.#patiently(async () => (await evidence.mark(key, name)) || undefined); // T1
+      const working = work();
+      await this.#watch(working, watchedMs);
+      await this.#patiently(() => evidence.unmark().then(() => true));
+      if (attempts.length > 0) await this.acquit(key, name);
+      return { kind: "survived", value: await working };
+    } finally {
+      if (hasTurn) evidence.turn.leave();
+      this.#waiting.delete(waiting);
+    }
+  }
+
+  /** What was counted against it does not count any more. */
+  async acquit(key: string, what: string): Promise<void> {
+    await this.#patiently(() => this.#services.evidence.acquit(key, what.slice(0, 300)).then(() => true));
+  }
+
+  /** @returns false when the partition was given away before its turn came */
+  #enter(): Promise<boolean> {
+    if (this.#signal.aborted) return Promise.resolve(false);
+    const { turn } = this.#services.evidence;
+    const entered = turn.enter();
+    return new Promise((resolve) => {
+      const aborted = (): void => {
+        void entered.then(() => turn.leave());
+        resolve(false);
+      };
+      const hasTurn = (): void => {
+        this.#signal.removeEventListener("abort", aborted);
+        resolve(true);
+      };
+      this.#signal.addEventListener("abort", aborted, { once: true });
+      void entered.then(hasTurn);
+    });
+  }
+
+  async #watch(working: Promise<unknown>, watchedMs: number): Promise<void> {
+    const ended = working.then(
+      () => undefined,
+      () => undefined, // whoever asked for it hears of it
+    );
+    if (watchedMs === Number.POSITIVE_INFINITY) return ended;
+    await Promise.race([ended, pause(this.#services.clock, watchedMs, this.#signal).catch(() => undefined)]);
+  }
+
+  /** Asks until there is an answer. @returns undefined when the trial is over, or the partition not ours any more */
+  async #patiently<T>(ask: () => Promise<T | undefined>): Promise<T | undefined> {
+    const { clock, telemetry } = this.#services;
+    for (let tries = 0; !this.#isOver && !this.#signal.aborted; tries += 1) {
+      try {
+        const answer = await ask();
+        if (answer !== undefined) return answer;
+      } catch (error) {
+        if (tries === 3) telemetry.warn("trial.no-evidence", { reason: toPlainFault(error, "HF-4008").message });
+      }
+      await pause(clock, Math.min(2000, 50 * 2 ** Math.min(tries, 6)), this.#signal).catch(() => undefined);
+    }
+    return undefined;
+  }
+}
