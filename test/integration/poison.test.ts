@@ -161,7 +161,7 @@ describe("a message that a build cannot take, in a real fleet", () => {
 
 describe("a message that ends the process of whoever takes it, in a real fleet", () => {
   test(
-    "takes down two nodes unnoticed and two alone, then it is set aside, and a build that survives it takes it after retry",
+    "takes down three nodes unnoticed and two alone, then it is set aside, and a build that survives it takes it after retry",
     { timeout: 120_000 },
     async () => {
       const limits = { maxAttempts: 2 };
@@ -179,7 +179,7 @@ describe("a message that ends the process of whoever takes it, in a real fleet",
       expect(await client.holdfast.send(poisoned, { type: "CRASH", n: "crash" }, lost)).toEqual({ kind: "accepted" });
       for (const key of [poisoned, neighbour])
         await client.holdfast.send(key, { type: "ADD", n: 1 }, { idempotencyKey: `add-${key}`, timeoutMs: 100 });
-      for (const name of ["l2", "l3", "l4", "l5"]) {
+      for (const name of ["l2", "l3", "l4", "l5", "l6"]) {
         await deaths.at(-1);
         await begin(name);
       }
@@ -192,11 +192,11 @@ describe("a message that ends the process of whoever takes it, in a real fleet",
         state: "quarantined",
         attempts: 2,
       });
-      expect(entry?.history.map(({ node }) => node.split(":")[0])).toEqual(["l3", "l4"]);
+      expect(entry?.history.map(({ node }) => node.split(":")[0])).toEqual(["l4", "l5"]);
       expect(others).toEqual([]);
 
       await nodes.at(-1)?.kill();
-      await startNode("loop", "l6", true, limits);
+      await startNode("loop", "l7", true, limits);
       expect(await client.holdfast.stuck.command("retry", poisoned)).toMatchObject({ kind: "done" });
       await waitUntil("it is applied", async () => (await seen(poisoned)).length === 2);
       expect(await seen(poisoned)).toEqual([1, "crash"]);

@@ -67,7 +67,7 @@ export const DEFAULT_SETTINGS: RuntimeSettings = {
   journalLingerMs: 100,
   orphanMs: 600_000,
   maxAttempts: 3,
-  crashWindowMs: 30_000,
+  crashWindowMs: 10_000,
   rehydrateConcurrency: 32,
   stepConcurrency: 256,
   jobConcurrency: 32,

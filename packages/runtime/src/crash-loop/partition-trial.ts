@@ -7,8 +7,11 @@ export type Judged<T> =
   | { readonly kind: "survived"; readonly value: T }
   | { readonly kind: "condemned"; readonly attempts: readonly StuckAttempt[] };
 
-/** Claims of a partition in a row after deaths of its owner from which on everything of it is tried alone. */
-export const CRASHES_UNTIL_TRIAL = 2;
+/**
+ * Claims of a partition in a row after deaths of its owner from which on everything of it is tried alone. Two in a row happen to every fleet
+ * (a host that goes, and the next one it took with it), and a trial is slow.
+ */
+export const CRASHES_UNTIL_TRIAL = 3;
 
 /**
  * A partition whose last owners have died one after the other: whatever one of its actors does is tried alone, under a stored mark.
