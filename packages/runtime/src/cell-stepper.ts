@@ -5,17 +5,18 @@ import type { CellChildren } from "./cell-children.ts";
 import type { CellHost } from "./cell-host.ts";
 import { errorEvent } from "./cell-items.ts";
 import type { CellMail } from "./cell-mail.ts";
-import { passOverMessage, tryStep, type CellStores } from "./cell-stores.ts";
+import { tryStep, type CellStores } from "./cell-stores.ts";
 import { outcomeOfDropped, outcomeOfIgnored } from "./message-reading.ts";
 
 /**
  * `done`: nothing more to do; `frees`: what was set aside may be applied now. `again`: on a fresh copy. `aside`: not now, and why.
- * `full`: when something of what was decided before has left.
+ * `full`: when something of what was decided before has left. `unstorable`: never, and why; nobody was told yet.
  */
 export type Applied =
   | { readonly kind: "done"; readonly frees: boolean }
   | { readonly kind: "again" | "full" }
-  | { readonly kind: "aside"; readonly why: string };
+  | { readonly kind: "aside"; readonly why: string }
+  | { readonly kind: "unstorable"; readonly fault: RuntimeFault };
 
 type Tell = (outcome: MessageOutcome) => void;
 
@@ -135,12 +136,11 @@ export class CellStepper {
     stores.services.telemetry.error("message.unstorable", { key, cause: message.kind, code, reason });
     if (message.kind === "start") return this.#unborn(message, fault, tell);
     if (message.kind === "timer") return { kind: "aside", why: `${code} ${reason}` }; // it stays in the record
+    if (message.kind !== "settled") return { kind: "unstorable", fault };
     host.count("dropped");
-    if (message.kind === "settled" && message.event.type.startsWith("xstate.done."))
+    if (message.event.type.startsWith("xstate.done."))
       return this.apply({ ...message, event: errorEvent(message.childId, fault) }, tell);
-    tell?.({ kind: "refused", code, reason });
-    const isLinked = message.kind === "event" && message.from !== undefined;
-    return isLinked && !(await passOverMessage(stores, message)) ? AGAIN : DONE;
+    return DONE;
   }
 
   /** S3. */

@@ -2,9 +2,9 @@ import { localEffectsOf, type StepMessage } from "@holdfast/durable";
 import { RuntimeFault } from "@holdfast/protocol";
 import { localStepOf } from "./cell-items.ts";
 import type { CellParts } from "./cell-parts.ts";
-import { clearOutbox, fitToMachine } from "./cell-stores.ts";
+import { clearOutbox, fitToMachine, passOverMessage } from "./cell-stores.ts";
 import { endWait, type MailboxItem } from "./mailbox.ts";
-import { refusalOfOutside } from "./message-reading.ts";
+import { refusalOfOutside, type ReadMessage } from "./message-reading.ts";
 import type { InboxMessage } from "./ports/index.ts";
 import { skipMessage, type SkipParts } from "./quarantine/skip-message.ts";
 import { takeWithoutRecord } from "./quarantine/take-without-record.ts";
@@ -26,7 +26,7 @@ export class CellWork {
 
   constructor(parts: CellParts) {
     this.#parts = parts;
-    this.#skipParts = { ...parts, reoffer: () => this.#reoffer() };
+    this.#skipParts = { ...parts, place: parts, reoffer: () => this.#reoffer() };
   }
 
   get isFull(): boolean {
@@ -127,6 +127,7 @@ export class CellWork {
     if (refusal !== undefined) return mail.refuse(message, isReoffered, read, refusal);
     const applied = await stepper.take(read.step, read.blobs, (outcome) => mail.reply(read, outcome));
     if (applied.kind === "aside") return mail.park(message, isReoffered, applied.why);
+    if (applied.kind === "unstorable") return this.#passOver(message, isReoffered, read, applied.fault);
     if (applied.kind === "full") {
       undo?.();
       this.#isFull = true;
@@ -136,6 +137,22 @@ export class CellWork {
     return mail.finish(message, isReoffered); // A3
   }
 
+  /** A message whose effect can never be stored: its bytes are kept, its link goes on without it, its sender is told (F10). */
+  async #passOver(
+    message: InboxMessage,
+    isReoffered: boolean,
+    read: ReadMessage,
+    fault: RuntimeFault,
+  ): Promise<boolean> {
+    const { quarantine, mail, stores, host } = this.#parts;
+    if (!(await quarantine.keep(message, fault))) return false;
+    const { step } = read;
+    if (step.kind === "event" && step.from !== undefined && !(await passOverMessage(stores, step))) return false;
+    mail.reply(read, { kind: "refused", code: fault.code, reason: fault.message });
+    host.count("dropped");
+    return mail.finish(message, isReoffered, false);
+  }
+
   /** Applies what is not a message. Set aside means: it stays in the record, and is tried again when that is loaded again. */
   async #applyLocal(message: StepMessage): Promise<boolean> {
     const { host, key, stepper } = this.#parts;
@@ -143,7 +160,8 @@ export class CellWork {
     if (applied.kind === "aside") host.report(key, { kind: "parked", why: applied.why });
     if (applied.kind === "done" && message.kind === "settled") host.resolved(key, "ambiguous");
     this.#isFull = applied.kind === "full";
-    return applied.kind === "done" || applied.kind === "aside";
+    if (applied.kind === "unstorable") host.count("dropped");
+    return applied.kind === "done" || applied.kind === "aside" || applied.kind === "unstorable";
   }
 
   /** Puts what was set aside in front of everything that waits, and of `item`. @returns false when there was nothing */

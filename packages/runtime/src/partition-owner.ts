@@ -7,6 +7,7 @@ import { PartitionTrial } from "./crash-loop/partition-trial.ts";
 import { InboxIntake } from "./inbox-intake.ts";
 import { JobCustody } from "./job-custody.ts";
 import type { JobAttempt } from "./job-table.ts";
+import { OrphanWatch } from "./orphan-watch.ts";
 import { PartitionCells } from "./partition-cells.ts";
 import { PartitionReports, type Counters } from "./partition-reports.ts";
 import { KnownWork } from "./rehydration/known-work.ts";
@@ -56,6 +57,7 @@ export class PartitionOwner implements CellHost {
   readonly #stopping = new AbortController();
   readonly #parkedKeys = new Set<string>();
   readonly #recheck = new Set<string>();
+  readonly #orphans = new OrphanWatch();
   readonly #cells: PartitionCells;
   readonly #reports = new PartitionReports();
   readonly #custody: JobCustody;
@@ -280,7 +282,19 @@ export class PartitionOwner implements CellHost {
 
   unparked(key: string): void {
     this.#parkedKeys.delete(key);
+    this.#orphans.forget(key);
     this.resolved(key, "orphan-messages");
+  }
+
+  orphaned(key: string, dueMs: number): void {
+    this.#orphans.waits(key, dueMs);
+  }
+
+  /** Offers messages again that have waited long enough for an actor that was never started. */
+  async judgeOrphans(): Promise<void> {
+    const { time, flow } = this.#services;
+    const due = this.#orphans.takeDue(time.nowMs());
+    await Promise.all(due.map((key) => flow.rehydrating.run(() => this.rehydrate(key))));
   }
 
   /** Keys for which messages are set aside. */

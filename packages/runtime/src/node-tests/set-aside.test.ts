@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { MemoryFleet, type MemoryProcess } from "./memory-fleet.ts";
+import { OperatorDesk } from "./operator-desk.ts";
 import { testActors } from "./test-actors.ts";
 
 const reportOf = ({ node }: MemoryProcess, key: string) =>
@@ -38,6 +39,61 @@ describe("messages that cannot be applied yet are set aside and come back", () =
     await fleet.begin("tally", "a");
     await fleet.until("it is applied", () => fleet.record(key)?.rev === 2);
     expect(fleet.context(key)).toEqual({ seen: [1] });
+  });
+
+  test("F17: one whose actor is never started becomes a dead letter, however often its partition changes hands meanwhile", async () => {
+    const fleet = new MemoryFleet({ settings: { cursorFlushMs: 100, sweepMs: 500, orphanMs: 20_000 } });
+    const operator = await OperatorDesk.open(fleet);
+    const first = await fleet.alone("n1");
+    const key = fleet.key("tally", "a");
+    await fleet.publishInside(key, word("w", 1), "w1");
+    const sentMs = fleet.clock.wallMs();
+    await fleet.clock.advance(12_000);
+    expect(operator.entries.size).toBe(0);
+    first.kill();
+    const second = await fleet.alone("n2");
+    await fleet.until("it is a dead letter", () => operator.entries.size > 0);
+    expect(fleet.clock.wallMs() - sentMs).toBeGreaterThanOrEqual(20_000);
+    expect(fleet.clock.wallMs() - sentMs).toBeLessThan(22_000);
+    expect(operator.message(key, "w1")).toMatchObject({ code: "HF-3103", subject: "message", state: "quarantined" });
+    expect(await operator.bytes(key, "w1")).toBeDefined();
+    expect(reportOf(second, key)).toBeUndefined();
+    expect(await fleet.outsider.log.fetch("parked", key, 0, 10)).toEqual([]);
+
+    expect(await operator.command("retry", key)).toMatchObject({ kind: "refused", code: "HF-3103" });
+    await fleet.begin("tally", "a");
+    expect(await operator.command("retry", key)).toMatchObject({ kind: "done" });
+    await fleet.until("it is applied", () => fleet.record(key)?.rev === 2);
+    expect(fleet.context(key)).toEqual({ seen: [1] });
+    await fleet.until("its entry is gone", () => operator.entries.size === 0);
+  });
+
+  test("F17: a dead letter can be skipped", async () => {
+    const fleet = new MemoryFleet({ settings: { sweepMs: 500, orphanMs: 2000 } });
+    const operator = await OperatorDesk.open(fleet);
+    await fleet.alone("n1");
+    const key = fleet.key("tally", "a");
+    await fleet.publishInside(key, word("w", 1), "w1");
+    await fleet.until("it is a dead letter", () => operator.entries.size > 0);
+    expect(await operator.command("skip", key)).toMatchObject({ kind: "done" });
+    await fleet.until("nothing is kept", () => operator.entries.size === 0);
+    expect(await operator.bytes(key, "w1")).toBeUndefined();
+  });
+
+  test("F17: a start that lay unread for longer than a message may wait comes in time", async () => {
+    const fleet = new MemoryFleet({ settings: { cursorFlushMs: 100, sweepMs: 500, orphanMs: 2000 } });
+    const operator = await OperatorDesk.open(fleet);
+    const first = await fleet.alone("n1");
+    const key = fleet.key("tally", "a");
+    await fleet.publishInside(key, word("w", 1), "w1");
+    await fleet.until("it is set aside", () => reportOf(first, key) !== undefined);
+    await fleet.clock.advance(500);
+    first.kill();
+    await fleet.begin("tally", "a");
+    await fleet.clock.advance(5000);
+    await fleet.alone("n2");
+    await fleet.until("it is applied", () => fleet.record(key)?.rev === 2);
+    expect(operator.entries.size).toBe(0);
   });
 
   test("what cannot be applied again is kept, however often it is offered, when others of its actor are applied", async () => {

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { defineActor, type ActorDefinition } from "../actor-definition.ts";
+import { crateMachine } from "./crate.machine.ts";
 import { MemoryFleet, type MemoryProcess } from "./memory-fleet.ts";
+import { OperatorDesk } from "./operator-desk.ts";
 import { testActors } from "./test-actors.ts";
 import { brittleVersion, restingVersion } from "./versions.machine.ts";
 
@@ -142,6 +144,39 @@ describe("a message that cannot be applied at all", () => {
     }
     await fleet.until("the link goes on", () => fleet.record(key)?.marks["d-0.talker.far^g1:9"] === 3);
     expect(fleet.context(key)).toEqual({ seen: ["small", big, "also small", 1, 3] });
+  });
+
+  test("F10: what would make the record too large is kept with its bytes, and taken after retry once there is room", async () => {
+    const fleet = new MemoryFleet();
+    await fleet.alone("n1", {
+      definitions: [...testActors(fleet.desk), defineActor({ type: "crate", machine: crateMachine })],
+    });
+    const operator = await OperatorDesk.open(fleet);
+    const key = await fleet.born("crate", "c");
+    const [big, from] = ["x".repeat(300_000), { key: "d-0.talker.far", genesis: "g1:9" }];
+    const put = (n: number, value: string) =>
+      fleet.publishInside(
+        key,
+        { v: 1, kind: "send", id: `far@${n}`, from: { ...from, n }, event: { type: "PUT", value } },
+        `far-${n}`,
+      );
+    await fleet.send(key, { type: "PUT", value: big });
+    await put(1, big);
+    const outside = await fleet.send(key, { type: "PUT", value: `${big}!` });
+    await put(2, "small");
+    await fleet.until("the link goes on", () => fleet.record(key)?.marks["d-0.talker.far^g1:9"] === 2);
+    for (const id of ["far-1", outside]) {
+      expect(operator.message(key, id)).toMatchObject({ code: "HF-2004", state: "quarantined", attempts: 1 });
+      expect((await operator.bytes(key, id))?.length).toBeGreaterThan(300_000);
+    }
+    expect(await operator.command("retry", key, "far-1")).toMatchObject({ kind: "refused", code: "HF-2004" });
+    await fleet.send(key, { type: "EMPTY" });
+    expect(await operator.command("retry", key, "far-1")).toMatchObject({ kind: "done" });
+    await fleet.until("it is applied", () => JSON.stringify(fleet.context(key)) === JSON.stringify({ held: [big] }));
+    await fleet.send(key, { type: "EMPTY" });
+    expect(await operator.command("skip", key, outside)).toMatchObject({ kind: "done" });
+    await fleet.until("nothing is kept", () => operator.entries.size === 0);
+    expect(fleet.context(key)).toEqual({ held: [] });
   });
 
   test("F10: its link goes on even when that could not be stored at first", async () => {

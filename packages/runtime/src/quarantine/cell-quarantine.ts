@@ -77,19 +77,28 @@ export class CellQuarantine {
     message: InboxMessage,
     isReoffered: boolean,
     fault: RuntimeFault,
+    attempts?: readonly StuckAttempt[],
+  ): Promise<boolean> {
+    return (await this.keep(message, fault, attempts)) && this.#mail.finish(message, isReoffered, false);
+  }
+
+  /** Keeps the bytes of a message that is to be taken out. @returns false when they could not be stored yet */
+  async keep(
+    message: InboxMessage,
+    fault: RuntimeFault,
     attempts: readonly StuckAttempt[] = [this.#services.quarantine.attempt(fault.code, fault.message)],
   ): Promise<boolean> {
     const { quarantine, codec } = this.#services;
     if (message.principal !== undefined && quarantine.messagesOf(this.#key).length >= MAX_KEPT_FROM_OUTSIDE) {
       this.#services.telemetry.error("message.not-kept", { key: this.#key, seq: message.seq, code: fault.code });
       this.#host.count("dropped");
-      return this.#mail.finish(message, isReoffered);
+      return true;
     }
     const failure = { code: fault.code, reason: fault.message, state: "quarantined", attempts } as const;
     const copy = encodeParked(codec, message);
     if (!(await quarantine.setMessageAside(message, failure, copy, this.#originOf(message)))) return false;
     this.#host.count("quarantined");
-    return this.#mail.finish(message, isReoffered, false);
+    return true;
   }
 
   /** Sets a message aside that a newer build may read; it is offered again whenever the actor is loaded. */

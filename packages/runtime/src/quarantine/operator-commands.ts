@@ -9,6 +9,7 @@ import {
 import type { NodeServices } from "../cell-host.ts";
 import type { PartitionOwner } from "../partition-owner.ts";
 import type { FleetRegistry, FleetValue } from "../ports/index.ts";
+import { withoutLink } from "../parked-message.ts";
 import { repeatEvery } from "../repeated-work.ts";
 import { markOf } from "./quarantine.ts";
 import { retryCell } from "./retry-cell.ts";
@@ -202,11 +203,12 @@ export class OperatorCommands {
 
   /** Puts messages that were taken out back among those that wait. @returns how many */
   async #restore(key: string, marks: readonly string[]): Promise<number> {
-    const { quarantine, log, random } = this.#options.services;
+    const { quarantine, log, random, codec } = this.#options.services;
     let restored = 0;
     for (const mark of marks) {
-      const bytes = await quarantine.bytesOf(key, mark);
-      if (bytes === undefined) continue; // it waits in the parked stream anyway
+      const kept = await quarantine.bytesOf(key, mark);
+      if (kept === undefined) continue; // it waits in the parked stream anyway
+      const bytes = quarantine.message(key, mark)?.code === "HF-2004" ? withoutLink(codec, kept) : kept;
       const outcome = await log.publish(
         "parked",
         key,

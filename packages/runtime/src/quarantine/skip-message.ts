@@ -1,6 +1,7 @@
 import { RuntimeFault } from "@holdfast/protocol";
 import { errorEvent } from "../cell-items.ts";
 import type { CellMail } from "../cell-mail.ts";
+import type { CellPlace } from "../cell-parts.ts";
 import { passOverMessage, type CellStores } from "../cell-stores.ts";
 import type { CellStepper } from "../cell-stepper.ts";
 import type { InboxMessage } from "../ports/index.ts";
@@ -12,6 +13,7 @@ export interface SkipParts {
   readonly stepper: CellStepper;
   readonly mail: CellMail;
   readonly quarantine: CellQuarantine;
+  readonly place: CellPlace;
   /** Offers again what was set aside. */
   readonly reoffer: () => Promise<boolean>;
 }
