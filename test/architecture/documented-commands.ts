@@ -29,4 +29,5 @@ export const DOCUMENTED_COMMANDS: Readonly<Record<string, CommandProof>> = {
   "npx holdfast conversation list": inTest,
   "npx holdfast task list": inTest,
   "npx holdfast wait list --all": inTest,
+  'npx holdfast events "task.*.*.completed"': inTest,
 };

@@ -20,7 +20,7 @@ export interface BrokerFixture {
 
 export interface ConnectFixtureOptions {
   readonly via?: Proxy | undefined;
-  readonly user?: "node" | "client" | "operator" | undefined;
+  readonly user?: "node" | "client" | "operator" | "subscriber" | undefined;
   readonly onStatus?: ((status: LinkStatus) => void) | undefined;
 }
 

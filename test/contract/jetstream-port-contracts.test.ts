@@ -1,6 +1,6 @@
 import { filteredHistory, publishStored, readLast, streamPosition, type Link } from "@holdfast/jetstream";
 import { composeNatsPorts } from "@holdfast/nats";
-import { shardOf, subjectsOf } from "@holdfast/protocol";
+import { shardOf, subjectsOf, tryDecodeLifecycleEvent } from "@holdfast/protocol";
 import {
   blobStoreContract,
   fleetRegistryContract,
@@ -59,9 +59,10 @@ async function natsSetup(): Promise<ContractSetup> {
     readEvents: async () => {
       const stream = subjects.eventsStream(0);
       const messages = await filteredHistory(direct, { stream, filters: [">"] });
-      return messages.map(({ subject, bytes }) => {
-        const event: unknown = JSON.parse(textOf(bytes) ?? "");
-        return { subject, event };
+      return messages.map((message) => {
+        const { subject, bytes } = message;
+        const decoded = tryDecodeLifecycleEvent((name) => message.header(name), textOf(bytes) ?? "");
+        return { subject, event: decoded.kind === "event" ? decoded.event : decoded };
       });
     },
     faults: {

@@ -72,6 +72,8 @@ const ASIDE: Readonly<Record<string, RegExp>> = {
   "npx holdfast conversation list": /^survey-\S+ +idle +surveyor/m,
   "npx holdfast task list": /^\S+ +completed +reader$/m,
   "npx holdfast wait list --all": /^\S+ +answered +owner/m,
+  'npx holdfast events "task.*.*.completed"':
+    /^\S+ +holdfast\.task\.completed +.*taskId=\S+ .* e1-[0-9a-f]{8}-\d+-\d+$/m,
 };
 
 describe.concurrent("every command of the documents does what they say", () => {

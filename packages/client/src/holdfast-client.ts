@@ -13,6 +13,7 @@ import {
 } from "@holdfast/protocol";
 import type { ClientWindow } from "./busy-gate.ts";
 import { MessageSender, type SendOptions, type SendResult } from "./message-sender.ts";
+import { readEvents, type EventsOptions, type ReceivedEvent } from "./events/read-events.ts";
 import { StuckDesk } from "./stuck-desk.ts";
 import { NamespaceReader } from "./namespace-reader.ts";
 
@@ -96,6 +97,14 @@ export class HoldfastClient {
     if (typeof target !== "string") await this.#learn(target.type);
     const key = typeof target === "string" ? target : this.key(target.type, target.id);
     return this.#sender.send(key, { kind: "send", event }, options);
+  }
+
+  /**
+   * Public events in stored order, each once; begin again at a stored cursor and nothing is missed or repeated.
+   * @throws RuntimeFault HF-1001, HF-4006, HF-4007, HF-4008, HF-4009 while it is iterated
+   */
+  events(options: EventsOptions): AsyncGenerator<ReceivedEvent, void> {
+    return readEvents(this.#options.link, subjectsOf(this.#options.namespace), options);
   }
 
   #poolOf(type: string): string | undefined {

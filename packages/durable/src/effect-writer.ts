@@ -131,7 +131,7 @@ export class EffectWriter {
   }
 
   #emit(event: unknown): void {
-    if (isEvent(event)) this.#put({ kind: "emit", event });
+    if (isEvent(event)) this.#put({ kind: "emit", event, atMs: this.#options.nowMs });
     else this.refuse("emit", NOT_AN_EVENT);
   }
 

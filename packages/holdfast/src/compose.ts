@@ -1,5 +1,12 @@
 // The one place where rooms meet: connection, codec, adapters, runtime, client. No behaviour of its own.
-import { HoldfastClient, NamespaceReader, type ClientWindow } from "@holdfast/client";
+import {
+  HoldfastClient,
+  NamespaceReader,
+  readEvents,
+  type ClientWindow,
+  type EventsOptions,
+  type ReceivedEvent,
+} from "@holdfast/client";
 import { createCodec, type Codec } from "@holdfast/codec";
 import { actorRefExtension } from "@holdfast/durable";
 import {
@@ -236,4 +243,27 @@ export async function createClient(options: CreateClientOptions): Promise<Client
     await link.close();
     throw error;
   }
+}
+
+/** Reads public events, with a connection of its own and no right but that. */
+export interface Subscriber extends AsyncDisposable {
+  /** @see HoldfastClient.events */
+  events(options: EventsOptions): AsyncGenerator<ReceivedEvent, void>;
+  close(): Promise<void>;
+}
+
+/** @throws RuntimeFault HF-4001, HF-4007 */
+export async function createSubscriber(options: Pick<CreateClientOptions, "nats" | "namespace">): Promise<Subscriber> {
+  const { nats, namespace } = options;
+  const link = await connectNats({
+    servers: nats.servers,
+    user: nats.user,
+    pass: nats.password,
+    inboxPrefix: nats.inboxPrefix,
+    timeoutMs: nats.timeoutMs,
+    name: "holdfast-subscriber",
+  });
+  const subjects = subjectsOf(namespace);
+  const close = (): Promise<void> => link.close();
+  return { events: (wanted) => readEvents(link, subjects, wanted), close, [Symbol.asyncDispose]: close };
 }

@@ -1,5 +1,6 @@
 export {
   createClient,
+  createSubscriber,
   startNode,
   type Client,
   type CreateClientOptions,
@@ -7,8 +8,9 @@ export {
   type Node,
   type NodeContext,
   type StartNodeOptions,
+  type Subscriber,
 } from "./compose.ts";
-export { type ClientWindow } from "@holdfast/client";
+export { type ClientWindow, type EventsOptions, type ReceivedEvent } from "@holdfast/client";
 export { renewNamespace, type RenewNamespaceOptions } from "./renew-namespace.ts";
 export {
   defineActor,

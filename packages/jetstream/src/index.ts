@@ -24,7 +24,8 @@ export {
   type EnsureNamespaceOptions,
   type OpenNamespace,
 } from "./namespace.ts";
-export { OrderedReader, type OrderedReaderOptions } from "./ordered-reader.ts";
+export { messageFlow, type MessageFlowOptions } from "./message-flow.ts";
+export { OrderedReader, type OrderedReaderOptions, type SeenMessage } from "./ordered-reader.ts";
 export { publishStored, type PublishRequest, type StorePublishOutcome } from "./publish.ts";
 export { publishUnacked } from "./publish-unacked.ts";
 export { purgeBelow, type PurgeOptions } from "./purge.ts";

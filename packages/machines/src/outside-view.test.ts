@@ -1,3 +1,4 @@
+import { AnnouncedEvent, isLifecycleEventType } from "@holdfast/protocol";
 import { describe, expect, test } from "vitest";
 import { listFieldsOf } from "./list-fields.ts";
 import { MACHINES } from "./machine-table.ts";
@@ -102,6 +103,7 @@ describe("public events", () => {
     ],
   ])("of a %s: %j", (type, emitted, expected) => {
     expect(publicEventOf(type, emitted, { id: "id1" })).toEqual(expected);
+    expect(AnnouncedEvent.parse(expected)).toEqual(expected);
   });
 
   test("carry nothing that is not listed", () => {
@@ -125,6 +127,7 @@ describe("public events", () => {
     rig.send({ type: "close" });
     const events = rig.emitted.map((emitted) => publicEventOf("conversation", emitted, { id: "c1" }));
     expect(events.map((event) => event?.name.at(-1))).toEqual(["created", "running", "waiting", "paused"]);
+    for (const event of events) expect(isLifecycleEventType(AnnouncedEvent.parse(event).type)).toBe(true);
     expect(JSON.stringify(events)).not.toContain("secret");
   });
 });

@@ -1,5 +1,11 @@
 import { publishStored, subjectHistory, type Link } from "@holdfast/jetstream";
-import { parseActorKey, type ActorKey, type LifecycleEvent } from "@holdfast/protocol";
+import {
+  encodeLifecycleEvent,
+  parseActorKey,
+  type ActorKey,
+  type EventKind,
+  type LifecycleEvent,
+} from "@holdfast/protocol";
 import type { Journal, JournalLine, PublishOutcome } from "@holdfast/runtime/ports";
 import { blobsHeader } from "./blobs-header.ts";
 import type { NamespaceStreams } from "./namespace-streams.ts";
@@ -34,16 +40,10 @@ export class NatsJournal implements Journal {
     return messages.map(({ seq, bytes }) => ({ seq, bytes }));
   }
 
-  publishEvent(
-    kind: "task" | "conversation" | "wait",
-    name: readonly string[],
-    event: LifecycleEvent,
-  ): Promise<PublishOutcome> {
-    return publishStored(this.#link, {
-      subject: this.#streams.subjects.event(kind, name),
-      bytes: encoder.encode(JSON.stringify(event)),
-      messageId: event.id,
-    });
+  publishEvent(kind: EventKind, name: readonly string[], event: LifecycleEvent): Promise<PublishOutcome> {
+    const { headers, data } = encodeLifecycleEvent(event);
+    const subject = this.#streams.subjects.event(kind, name);
+    return publishStored(this.#link, { subject, bytes: encoder.encode(data), messageId: event.id, headers });
   }
 
   audit(verb: string, bytes: Uint8Array, messageId: string): Promise<PublishOutcome> {

@@ -38,6 +38,7 @@ export const ERROR_CATALOGUE = {
   "HF-4006": { title: "Broker lost stored data", next: "stop-node" },
   "HF-4007": { title: "NATS refused the permission", next: "refuse" },
   "HF-4008": { title: "Answer did not arrive in time", next: "retry" },
+  "HF-4009": { title: "Cursor is older than what is stored", next: "refuse" },
   "HF-5001": { title: "Model endpoint refused the credentials", next: "refuse" },
   "HF-5002": { title: "Model endpoint is over its rate limit", next: "retry" },
   "HF-5003": { title: "Model endpoint failed", next: "retry" },

@@ -35,7 +35,21 @@ export {
 export { fnv1a32, fnv1a32Bytes, hash128, sha256Hex } from "./hash.ts";
 export { Namespace, ExternalId, ActorId, ActorType, Partition, Pool, Genesis, ActorKey, NodeName } from "./ids.ts";
 export { JournalEntry, JournalBatch } from "./journal-entry.ts";
-export { LifecycleEvent } from "./lifecycle-event.ts";
+export {
+  AnnouncedEvent,
+  encodeLifecycleEvent,
+  EVENT_ID_HEADER,
+  EventKind,
+  isLaterEvent,
+  isLifecycleEventType,
+  LIFECYCLE_EVENTS,
+  LifecycleEvent,
+  parseEventId,
+  tryDecodeLifecycleEvent,
+  type EncodedEvent,
+  type EventPlace,
+  type LifecycleEventType,
+} from "./lifecycle-event.ts";
 export {
   RECORD_SOFT_LIMIT_BYTES,
   RECORD_HARD_LIMIT_BYTES,

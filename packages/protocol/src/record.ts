@@ -155,7 +155,14 @@ export const Effect = z.discriminatedUnion("kind", [
     event: PlainEvent,
   }),
   z.object({ kind: z.literal("stop"), id: effectId, to: ActorKey }),
-  z.object({ kind: z.literal("emit"), id: effectId, blobs, event: PlainEvent }),
+  z.object({
+    kind: z.literal("emit"),
+    id: effectId,
+    blobs,
+    event: PlainEvent,
+    /** When it was decided, broker time. */
+    atMs: z.number().optional(),
+  }),
   z.object({
     kind: z.literal("action"),
     id: effectId,

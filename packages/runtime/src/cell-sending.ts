@@ -1,16 +1,9 @@
 import { journalEntryOf, resolveAction } from "@holdfast/durable";
-import {
-  toPlainFault,
-  withBlobFields,
-  type ActorRecord,
-  type Effect,
-  type EffectOf,
-  type LifecycleEvent,
-} from "@holdfast/protocol";
+import { toPlainFault, withBlobFields, type ActorRecord, type Effect, type EffectOf } from "@holdfast/protocol";
 import { ActionSends } from "./action-sends.ts";
-import type { ActorIds, PublicEvent } from "./actor-definition.ts";
 import { blobsOfJournal } from "./blobs/named-blobs.ts";
 import type { NodeServices, ServedType } from "./cell-host.ts";
+import { emitEvent } from "./emit-event.ts";
 import { effectId, isMessage, toMessage } from "./effect-envelopes.ts";
 import type { SendEffects } from "./outbox-dispatcher.ts";
 import { machineOfRecord } from "./write-switch.ts";
@@ -92,7 +85,7 @@ async function sendLocal(
 ): ReturnType<SendEffects> {
   switch (effect.kind) {
     case "emit":
-      return emit(services, served, sender, effect);
+      return emitEvent(services, served, sender, effect);
     case "log":
       services.telemetry.debug("actor.log", { key: sender.key, label: effect.label });
       return { kind: "dropped" };
@@ -122,42 +115,4 @@ async function act(
     });
   }
   await sends.settled();
-}
-
-async function emit(
-  services: NodeServices,
-  served: ServedType,
-  sender: ActorRecord,
-  effect: EffectOf<"emit">,
-): ReturnType<SendEffects> {
-  const ids = { key: sender.key, type: sender.type, id: sender.id, parentKey: sender.parent?.key };
-  const event = publicEventOf(services, served, effect, ids);
-  if (event === undefined) return { kind: "dropped" };
-  const cloudEvent: LifecycleEvent = {
-    specversion: "1.0",
-    id: effectId(sender, effect),
-    source: `holdfast/${sender.type}/${sender.id}`,
-    type: event.type,
-    subject: sender.key,
-    time: new Date(services.time.nowMs()).toISOString(),
-    datacontenttype: "application/json",
-    data: { ...event.data },
-  };
-  return services.journal.publishEvent(event.kind, event.name, cloudEvent);
-}
-
-/** User code: what it throws keeps the event private, it never harms the actor. */
-function publicEventOf(
-  services: NodeServices,
-  { definition }: ServedType,
-  { id, event }: EffectOf<"emit">,
-  ids: ActorIds,
-): PublicEvent | undefined {
-  try {
-    return definition.publicEvent?.(event, ids);
-  } catch (error) {
-    const { code, message } = toPlainFault(error, "HF-3101");
-    services.telemetry.error("actor.event-failed", { key: ids.key, effect: id, code, reason: message });
-    return undefined;
-  }
 }

@@ -13,6 +13,7 @@ export const StackFile = z.object({
   natsUrl: z.string(),
   client: Credentials,
   operator: Credentials,
+  subscriber: Credentials.optional(),
   durabilityClass: z.string(),
   modelUrl: z.string(),
   ledgerUrl: z.string(),

@@ -125,7 +125,7 @@ export async function startStack(options: StartStackOptions): Promise<Stack> {
       );
       say(`agent node ${name}, process ${nodes.at(-1)?.pid ?? "?"}`);
     }
-    const credentials = (user: "client" | "operator") => ({
+    const credentials = (user: "client" | "operator" | "subscriber") => ({
       ...nats.credentials(user),
       inboxPrefix: inboxPrefixOf(user),
     });
@@ -136,6 +136,7 @@ export async function startStack(options: StartStackOptions): Promise<Stack> {
       natsUrl: nats.url,
       client: credentials("client"),
       operator: credentials("operator"),
+      subscriber: credentials("subscriber"),
       durabilityClass: DURABILITY[nats.durabilityClass],
       modelUrl,
       ledgerUrl,

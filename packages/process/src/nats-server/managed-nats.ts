@@ -1,6 +1,6 @@
 // Managed NATS — one nats-server that belongs to this process.
 // Owns: the process, its configuration file, its log, the claim on its store. Does not own: the binary, streams and buckets, connections.
-//   N1 loopback       it listens on 127.0.0.1 only, and nobody gets in without one of three passwords
+//   N1 loopback       it listens on 127.0.0.1 only, and nobody gets in without one of its passwords
 //   N2 secret-file    passwords exist in memory and in a file of mode 0600; never on a command line, in a log or in a fault
 //   N3 one-writer     two servers never run on one store
 //   N4 same-address   once started it keeps its port, also over restart()

@@ -39,7 +39,7 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
       shards: 1,
       durabilityClass: "P",
     });
-    for (const user of ["node", "client", "operator"] as const) {
+    for (const user of ["node", "client", "operator", "subscriber"] as const) {
       const { password } = server.credentials(user);
       const inboxPrefix = inboxPrefixOf(user);
       connections.set(user, await connect({ servers: server.url, user, pass: password, inboxPrefix }));
@@ -58,6 +58,10 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
       subjects: [`hf.${NS}.inbox.>`, `hf.${NS}.control.>`, `hf.${NS}.in.>`],
     });
     await node.streams.add({ name: subjects.journalStream(0), subjects: [`hf.${NS}.journal.>`], allow_direct: true });
+    await node.streams.add({
+      name: subjects.eventsStream(0),
+      subjects: ["task", "conversation", "wait"].map((kind) => `hf.${NS}.${kind}.>`),
+    });
     for (const text of ["a", "b"]) await js("node").publish(subjects.journal(KEY), text);
     await js("node").publish(subjects.actorSubject(0, KEY), "record");
   });
@@ -171,6 +175,21 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
     for await (const message of heard) expect(message.string()).toBe("heard");
   });
 
+  test("subscriber hears public events, and reads those that are stored", async () => {
+    const subject = subjects.event("task", ["reader", "t1", "completed"]);
+    const heard = nc("subscriber").subscribe(`hf.${NS}.task.>`, { max: 1, timeout: TIMEOUT_MS });
+    await nc("subscriber").flush();
+    await js("node").publish(subject, "event");
+    for await (const message of heard) expect(message.string()).toBe("event");
+    const consumer = await js("subscriber").consumers.getPushConsumer(subjects.eventsStream(0), {
+      filter_subjects: subject,
+    });
+    for await (const message of await consumer.consume()) {
+      expect(message.string()).toBe("event");
+      break;
+    }
+  });
+
   test("operator leaves a command once, acknowledged, and sees its outcome", async () => {
     const commands = await new Kvm(js("operator")).open(subjects.stuckBucket);
     await commands.create(`command.${KEY}`, "retry");
@@ -205,6 +224,15 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
     ["operator", `$KV.${subjects.fleetBucket}.manifest`],
     ["client", `$KV.${subjects.fleetBucket}.drain.node-a`],
     ["operator", `$KV.${subjects.idempotencyBucket}.k1`],
+    ["subscriber", subjects.event("task", ["reader", "t1", "completed"])],
+    ["subscriber", subjects.inbox(KEY)],
+    ["subscriber", subjects.outside({ kind: "person", id: "local" }, KEY)],
+    ["subscriber", `$JS.API.STREAM.MSG.GET.${subjects.journalStream(0)}`],
+    ["subscriber", `$JS.API.STREAM.MSG.GET.KV_${subjects.actorsBucket(0)}`],
+    ["subscriber", `$JS.API.STREAM.MSG.GET.KV_${subjects.fleetBucket}`],
+    ["subscriber", `$JS.API.CONSUMER.CREATE.${subjects.journalStream(0)}.c.hf.${NS}.journal.>`],
+    ["subscriber", `$JS.API.STREAM.PURGE.${subjects.eventsStream(0)}`],
+    ["subscriber", `$JS.API.STREAM.MSG.DELETE.${subjects.eventsStream(0)}`],
     ...["CREATE", "UPDATE", "DELETE", "PURGE", "MSG.DELETE", "RESTORE"].flatMap((verb) =>
       (["client", "operator"] as const).map(
         (user) => [user, `$JS.API.STREAM.${verb}.${subjects.journalStream(0)}`] as const,
@@ -224,6 +252,11 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
     ["client", `hf.${NS}.in.>`],
     ["operator", ">"],
     ["operator", "_INBOX_client.>"],
+    ["subscriber", ">"],
+    ["subscriber", `hf.${NS}.>`],
+    ["subscriber", subjects.journal(KEY)],
+    ["subscriber", subjects.live(KEY)],
+    ["subscriber", "_INBOX_client.>"],
     ["operator", "hf.other.live.>"],
   ];
   test.each(unheard)("%s may not hear %s", async (user, subject) => {
@@ -242,12 +275,18 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
       await js("client").publish(`$KV.${subjects.idempotencyBucket}.forged`, "forged");
       readRaw("client", target);
       readRaw("operator", target);
+      nc("subscriber").publish(
+        `$JS.API.STREAM.MSG.GET.${subjects.eventsStream(0)}`,
+        JSON.stringify({ last_by_subj: `hf.${NS}.task.>` }),
+        { reply: target },
+      );
       const outside = subjects.outside({ kind: "person", id: "local" }, KEY);
       nc("client").publish(outside, "with a stray reply", { reply: target });
       for (const user of ["client", "operator"] as const) {
         await nc(user).flush();
         await (await manager(user)).streams.info(subjects.inboxStream(0));
       }
+      await nc("subscriber").flush();
       expect(await recordNow()).toBe("record");
       expect(await inboxNow()).toEqual([outside]);
       const stuck = await new Kvm(nc("node")).open(subjects.stuckBucket);
@@ -263,7 +302,7 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
 });
 
 describe("the accounts block", () => {
-  const passwords = { node: "n", client: "c", operator: "o" };
+  const passwords = { node: "n", client: "c", operator: "o", subscriber: "s" };
 
   test("names every principal and every shard, and only the node user is unrestricted", () => {
     const principals = ["person-local", "service-billing"];
@@ -285,7 +324,7 @@ describe("the accounts block", () => {
   test("opens nothing to every account: each export names the accounts it is for", () => {
     const { accounts } = accountsOf({ ns: NS, shards: 1, principals: ["person-local"], passwords });
     for (const entry of accounts["HOLDFAST"]?.exports ?? []) {
-      expect(entry).toHaveProperty("accounts.0", expect.stringMatching(/^HOLDFAST_(CLIENT|OPERATOR)$/));
+      expect(entry).toHaveProperty("accounts.0", expect.stringMatching(/^HOLDFAST_(CLIENT|OPERATOR|SUBSCRIBER)$/));
     }
   });
 });

@@ -1,7 +1,7 @@
-import { subjectsOf } from "@holdfast/protocol";
+import { EventKind, subjectsOf } from "@holdfast/protocol";
 
-/** The three users of a server that Holdfast starts. */
-export type NatsUserName = "node" | "client" | "operator";
+/** The users of a server that Holdfast starts. */
+export type NatsUserName = "node" | "client" | "operator" | "subscriber";
 
 export type NatsPasswords = Readonly<Record<NatsUserName, string>>;
 
@@ -57,15 +57,15 @@ interface Grants {
  * Who may do what on a server that Holdfast starts. Pure.
  *
  * `node` has the fleet account to itself. `client` (a gateway or a program acting for its principals) and `operator` (reads everything, asks
- * nodes to leave, leaves commands for them, changes nothing itself) live in accounts of their own and see only what is imported. Permissions
- * inside one account would not hold them: the server sends
+ * nodes to leave, leaves commands for them, changes nothing itself) and `subscriber` (hears and reads public events, nothing else) live in
+ * accounts of their own and see only what is imported. Permissions inside one account would not hold them: the server sends
  * its answer to whatever reply subject a request names and checks no permission for it, so whoever may read a stream raw could have any
  * stored bytes published as an actor's record or as a node's message. An imported request answers into the account of the one who asked.
  * What is left: a guest may aim a push consumer at a subject somebody in the fleet account hears by its exact name, so nodes hear commands by
  * wildcard or through streams.
  */
 export function accountsOf(options: PermissionOptions): AccountsConfig {
-  const guests = [clientGrants(options), operatorGrants(options)];
+  const guests = [clientGrants(options), operatorGrants(options), subscriberGrants(options)];
   return {
     accounts: {
       [FLEET_ACCOUNT]: {
@@ -116,6 +116,17 @@ function operatorGrants({ ns, shards }: PermissionOptions): Grants {
     ],
     manyAnswers: reads.manyAnswers,
     hears: [`hf.${ns}.>`, "$JS.EVENT.>"],
+  };
+}
+
+/** Public events name ids and causes, never content: whoever hears them can read nothing that is private. */
+function subscriberGrants({ ns }: PermissionOptions): Grants {
+  const subjects = subjectsOf(ns);
+  return {
+    user: "subscriber",
+    account: "HOLDFAST_SUBSCRIBER",
+    ...readGrants([subjects.eventsStream(0)]),
+    hears: EventKind.options.map((kind) => subjects.event(kind, [">"])),
   };
 }
 

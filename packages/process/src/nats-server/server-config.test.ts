@@ -15,7 +15,7 @@ const options: ServerConfigOptions = {
   ns: "main",
   shards: 2,
   principals: ["person-local"],
-  passwords: { node: "n", client: "c", operator: "o" },
+  passwords: { node: "n", client: "c", operator: "o", subscriber: "s" },
 };
 const Config = z.looseObject({ accounts: z.record(z.string(), z.unknown()) });
 const parse = (more: Partial<ServerConfigOptions>): z.infer<typeof Config> =>
@@ -24,7 +24,12 @@ const parse = (more: Partial<ServerConfigOptions>): z.infer<typeof Config> =>
 describe("the configuration of a managed server", () => {
   test("is class F, on loopback, with limits, a write deadline and short pings", () => {
     const { accounts, ...rest } = parse({});
-    expect(Object.keys(accounts)).toEqual([FLEET_ACCOUNT, "HOLDFAST_CLIENT", "HOLDFAST_OPERATOR"]);
+    expect(Object.keys(accounts)).toEqual([
+      FLEET_ACCOUNT,
+      "HOLDFAST_CLIENT",
+      "HOLDFAST_OPERATOR",
+      "HOLDFAST_SUBSCRIBER",
+    ]);
     expect(rest).toEqual({
       server_name: "holdfast-1",
       host: "127.0.0.1",

@@ -68,6 +68,7 @@ export async function prepareLaunch(
           node: options.passwords?.node ?? generatePassword(),
           client: options.passwords?.client ?? generatePassword(),
           operator: options.passwords?.operator ?? generatePassword(),
+          subscriber: options.passwords?.subscriber ?? generatePassword(),
         },
       },
     },

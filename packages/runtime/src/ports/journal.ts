@@ -1,4 +1,4 @@
-import type { ActorKey, LifecycleEvent } from "@holdfast/protocol";
+import type { ActorKey, EventKind, LifecycleEvent } from "@holdfast/protocol";
 import type { PublishOutcome } from "./message-log.ts";
 
 export interface JournalLine {
@@ -12,11 +12,8 @@ export interface Journal {
   append(key: ActorKey, bytes: Uint8Array, messageId: string, blobs?: readonly string[]): Promise<PublishOutcome>;
   /** Journal of one actor in stored order. */
   read(key: ActorKey, signal: AbortSignal): Promise<readonly JournalLine[]>;
-  publishEvent(
-    kind: "task" | "conversation" | "wait",
-    name: readonly string[],
-    event: LifecycleEvent,
-  ): Promise<PublishOutcome>;
+  /** Stores a public event, once per id, as far as the stream remembers. @param name tokens of its subject after the kind */
+  publishEvent(kind: EventKind, name: readonly string[], event: LifecycleEvent): Promise<PublishOutcome>;
   /** Says in the audit stream what somebody had done. */
   audit(verb: string, bytes: Uint8Array, messageId: string): Promise<PublishOutcome>;
   /** Core message, never stored, may be lost. */

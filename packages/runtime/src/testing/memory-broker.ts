@@ -3,7 +3,14 @@
 //   B1 truth        an outcome is never a lie: committed = stored, stale and refused = not stored, unknown = either
 //   B2 repeatable   same seeds and same calls, same run; time comes from the clock, delays are counted in turns
 //   B3 incarnations connecting again under a name gives a new connection; what befalls the name befalls all its living ones
-import type { ActorKey, Ancestor, PartitionScheme, Principal, RuntimeFault } from "@holdfast/protocol";
+import {
+  tryDecodeLifecycleEvent,
+  type ActorKey,
+  type Ancestor,
+  type PartitionScheme,
+  type Principal,
+  type RuntimeFault,
+} from "@holdfast/protocol";
 import type {
   BlobStore,
   FleetRegistry,
@@ -230,9 +237,9 @@ export class MemoryBroker {
   }
 
   events(): readonly PublishedEvent[] {
-    return this.#state.events.messages.map(({ subject, bytes }) => {
-      const event: unknown = JSON.parse(new TextDecoder().decode(bytes));
-      return { subject, event };
+    return this.#state.events.messages.map(({ subject, bytes, headers }) => {
+      const decoded = tryDecodeLifecycleEvent((name) => headers[name], new TextDecoder().decode(bytes));
+      return { subject, event: decoded.kind === "event" ? decoded.event : decoded };
     });
   }
 

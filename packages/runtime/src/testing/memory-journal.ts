@@ -1,4 +1,4 @@
-import type { ActorKey, LifecycleEvent } from "@holdfast/protocol";
+import { encodeLifecycleEvent, type ActorKey, type EventKind, type LifecycleEvent } from "@holdfast/protocol";
 import type { Journal, JournalLine, PublishOutcome } from "../ports/index.ts";
 import type { BrokerState } from "./broker-state.ts";
 import type { NodeLink } from "./node-link.ts";
@@ -36,17 +36,15 @@ export class MemoryJournal implements Journal {
     return untilAborted(signal, lines);
   }
 
-  publishEvent(
-    kind: "task" | "conversation" | "wait",
-    name: readonly string[],
-    event: LifecycleEvent,
-  ): Promise<PublishOutcome> {
+  publishEvent(kind: EventKind, name: readonly string[], event: LifecycleEvent): Promise<PublishOutcome> {
+    const { headers, data } = encodeLifecycleEvent(event);
     return publishMessage(this.#state, this.#link, {
       operation: "event",
       stream: this.#state.events,
       subject: this.#state.subjects.event(kind, name),
-      bytes: new TextEncoder().encode(JSON.stringify(event)),
+      bytes: new TextEncoder().encode(data),
       messageId: event.id,
+      headers,
     });
   }
 

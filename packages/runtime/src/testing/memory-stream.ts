@@ -14,6 +14,7 @@ export interface StreamMessage {
   readonly messageId: string | undefined;
   readonly needsWork: boolean;
   readonly removed: boolean;
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 export interface AppendRequest {
@@ -22,6 +23,7 @@ export interface AppendRequest {
   readonly messageId?: string;
   readonly needsWork?: boolean;
   readonly removed?: boolean;
+  readonly headers?: Readonly<Record<string, string>>;
   /** Sequence of the subject's last message, be it a removal; 0: there is none. Unconditional when absent. */
   readonly expectedSeq?: number;
   /** Stores the message although its id is known, as after the end of the window. */
@@ -153,6 +155,7 @@ export class MemoryStream {
       messageId: request.messageId,
       needsWork: request.needsWork ?? false,
       removed: request.removed ?? false,
+      headers: request.headers ?? {},
     };
     if (this.#options.keepsLastOnly && last !== undefined) this.#drop(last);
     this.#messages.set(message.seq, message);

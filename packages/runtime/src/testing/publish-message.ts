@@ -9,6 +9,7 @@ export interface Publication {
   readonly subject: string;
   readonly bytes: Uint8Array;
   readonly messageId: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Publishes once, without trying again: the outcome is what the caller of the port has to live with. */
@@ -17,7 +18,7 @@ export async function publishMessage(
   link: NodeLink,
   publication: Publication,
 ): Promise<PublishOutcome> {
-  const { operation, stream, subject, messageId } = publication;
+  const { operation, stream, subject, messageId, headers = {} } = publication;
   const bytes = new Uint8Array(publication.bytes);
   if (bytes.length > state.maxPayloadBytes) {
     const reason = `${bytes.length} bytes, the broker takes at most ${state.maxPayloadBytes}`;
@@ -27,8 +28,8 @@ export async function publishMessage(
     operation,
     about: subject,
     apply: () => {
-      const result = stream.append({ subject, bytes, messageId });
-      if (link.dice.hits("duplicateStoreRate")) stream.append({ subject, bytes, messageId, forgetId: true });
+      const result = stream.append({ subject, bytes, messageId, headers });
+      if (link.dice.hits("duplicateStoreRate")) stream.append({ subject, bytes, messageId, headers, forgetId: true });
       return result;
     },
   });

@@ -51,7 +51,7 @@ export interface ContractSetup {
   readonly listenCore?: (subject: string, deliver: (bytes: Uint8Array) => void) => Promise<() => Promise<void>>;
   /** Subject of an actor's live messages. */
   readonly liveSubject?: (key: ActorKey) => string;
-  /** Everything in the events streams, as parsed JSON with its subject. */
+  /** Everything in the events streams, decoded, with its subject. */
   readonly readEvents?: () => Promise<readonly { readonly subject: string; readonly event: unknown }[]>;
   readonly faults?: ContractFaults;
   close(): Promise<void>;

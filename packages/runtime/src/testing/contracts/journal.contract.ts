@@ -18,10 +18,10 @@ const eventOf = (id: string): LifecycleEvent => ({
   id,
   source: "test",
   type: "holdfast.task.completed",
-  subject: "t1",
+  subject: 'd-1.task.t1 50% "grüße"',
   time: "2027-01-15T08:00:00.000Z",
   datacontenttype: "application/json",
-  data: { answer: 42 },
+  data: { taskId: "t1", agent: "researcher", callId: "call 1", title: "grüße" },
 });
 
 /** What every Journal must do. */
@@ -104,7 +104,7 @@ export function journalContract(make: MakeContractSetup): void {
       expect(second).toEqual({ ...first, duplicate: true });
     });
 
-    test("public events are stored as JSON under the subject of their kind", async ({ skip }) => {
+    test("public events are stored under the subject of their kind, with every attribute", async ({ skip }) => {
       const readEvents = suite.setup.readEvents ?? skip("the setup cannot read the events");
       const { journal } = suite.setup.a;
       const [task, conversation, wait] = [suite.unique("event"), suite.unique("event"), suite.unique("event")];
