@@ -139,6 +139,7 @@ describe("partitions of real nodes", () => {
       return said === undefined ? undefined : { said, overview };
     });
     expect(alarm.said).toEqual({ key: "far-*", kind: "unowned", why: "no live node serves pool far" });
+    expect(await client.holdfast.stuck.list()).toContainEqual(expect.objectContaining(alarm.said));
     const far = alarm.overview.partitions.filter(({ partition }) => poolOf(partition) === "far");
     expect(far.every(({ owner }) => owner === undefined)).toBe(true);
     expect(far.reduce((sum, { lag }) => sum + (lag ?? 0), 0)).toBe(3);

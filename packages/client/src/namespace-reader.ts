@@ -31,7 +31,15 @@ import { PayloadReader } from "./payload-reader.ts";
 export const StuckList = z.object({
   v: z.literal(1),
   node: z.string(),
-  reports: z.array(z.object({ key: z.string(), kind: z.string(), why: z.string() })),
+  reports: z.array(
+    z.object({
+      key: z.string(),
+      kind: z.string(),
+      why: z.string(),
+      sinceMs: z.number().optional(),
+      fix: z.string().optional(),
+    }),
+  ),
 });
 export type StuckList = z.infer<typeof StuckList>;
 

@@ -16,22 +16,7 @@ import {
 } from "@holdfast/protocol";
 import { setTimeout as delay } from "node:timers/promises";
 import type { NamespaceReader } from "./namespace-reader.ts";
-
-/** One thing that cannot go on by itself. */
-export interface StuckRow {
-  readonly key: string;
-  /** `parked`, `quarantined`, or what a node says of an actor it owns. */
-  readonly kind: string;
-  readonly why: string;
-  /** Node that said so, last. */
-  readonly node: string;
-  readonly code?: string;
-  /** Only of a single message. */
-  readonly messageId?: string;
-  readonly attempts?: number;
-  readonly firstMs?: number;
-  readonly lastMs?: number;
-}
+import { stuckRows, type StuckRow } from "./stuck-rows.ts";
 
 /** `waiting`: no node has carried it out in time; the command stays until the owner of the actor does. */
 export type CommandResult = CommandOutcome | { readonly kind: "waiting" };
@@ -78,20 +63,7 @@ export class StuckDesk {
 
   /** Durable entries first, then what live owners say of their actors. */
   async list(): Promise<readonly StuckRow[]> {
-    const entries = await this.entries();
-    const { stuck, leases } = await this.#options.read.fleet();
-    const ownerOf = new Map(
-      leases.flatMap(({ partition, holder, state }) => (state === "held" ? [[partition, holder.split(":")[0]]] : [])),
-    );
-    const rows: StuckRow[] = entries.map(rowOf);
-    const known = new Set(entries.flatMap(({ subject, key }) => (subject === "actor" ? [key] : [])));
-    for (const { node, reports } of stuck) {
-      for (const { key, kind, why } of reports) {
-        // What a node said of an actor that is another's by now was true then.
-        if (ownerOf.get(parseActorKey(key).partition) === node && !known.has(key)) rows.push({ key, kind, why, node });
-      }
-    }
-    return rows;
+    return stuckRows(await this.entries(), await this.#options.read.fleet());
   }
 
   /** What was set aside for good, optionally of one actor, by key. */
@@ -204,20 +176,6 @@ export class StuckDesk {
     await reader.stop();
     return [...current.values()].toSorted((a, b) => (a.key < b.key ? -1 : 1));
   }
-}
-
-function rowOf({ key, state, code, reason, history, messageId, attempts, firstMs, lastMs }: StuckEntry): StuckRow {
-  return {
-    key,
-    kind: state,
-    why: reason,
-    node: history.at(-1)?.node.split(":")[0] ?? "",
-    code,
-    ...(messageId !== undefined && { messageId }),
-    attempts,
-    firstMs,
-    lastMs,
-  };
 }
 
 function faultOf(codec: Codec, bytes: Uint8Array): { readonly fault?: string } {

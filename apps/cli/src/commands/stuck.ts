@@ -35,15 +35,17 @@ export function stuckCommands(program: Command, context: CommandContext): void {
           rows.length === 0
             ? "nothing is stuck"
             : table([
-                ["actor", "kind", "code", "attempts", "message", "node", "why"],
-                ...rows.map(({ key, kind, code = "", attempts = "", messageId = "", node, why }) => [
+                ["actor", "kind", "code", "attempts", "message", "node", "since", "why", "fix"],
+                ...rows.map(({ key, kind, code = "", attempts = "", messageId = "", node, firstMs, why, fix = "" }) => [
                   key,
                   kind,
                   code,
                   attempts,
                   messageId,
                   node,
+                  firstMs === undefined ? "" : new Date(firstMs).toISOString(),
                   why,
+                  fix,
                 ]),
               ]),
         );
