@@ -25,5 +25,5 @@ export {
   type StopMessage,
   type TimerMessage,
 } from "./step-types.ts";
-export { expectedWake, fits, isIdle, localEffectsOf, needsWork, tagsOf, type Wake } from "./work.ts";
+export { expectedWake, fits, isIdle, localEffectsOf, needsWork, tagsOf, waitsForOthers, type Wake } from "./work.ts";
 export { startVolatileHost, type VolatileHost, type VolatileHostOptions } from "./volatile-host.ts";

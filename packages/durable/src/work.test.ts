@@ -1,6 +1,6 @@
 import { createMachine, fromCallback, fromPromise, setup, spawnChild } from "xstate";
 import { describe, expect, test } from "vitest";
-import { expectedWake, isIdle, localEffectsOf, needsWork, tagsOf } from "./index.ts";
+import { expectedWake, isIdle, localEffectsOf, needsWork, tagsOf, waitsForOthers } from "./index.ts";
 import { PARENT, Subject } from "./testing/subject.ts";
 
 const kid = createMachine({ id: "kid" });
@@ -113,6 +113,21 @@ describe("I9: what is expected to wake an actor", () => {
     const one = inState("WAIT");
     expect(expectedWake(one.compiled, one.record)).toEqual([]);
     expect(isIdle(one.compiled, one.record)).toBe(false);
+  });
+
+  test("without work of its own: a child at rest, and who waits for a message that its author did not declare", () => {
+    const of = ({ compiled, record }: Subject): boolean => {
+      const root = { ...record };
+      delete root.parent;
+      return waitsForOthers(compiled, root);
+    };
+    expect(of(inState())).toBe(false);
+    expect(of(inState("WAIT"))).toBe(true);
+    expect(of(inState("END"))).toBe(false);
+    const { compiled, record } = inState();
+    const parent = { key: "d-0.boss.b", genesis: "g1:1", childId: "kid", sync: false };
+    expect(waitsForOthers(compiled, { ...record, parent })).toBe(true);
+    expect(waitsForOthers(compiled, { ...record, parent, status: "done" })).toBe(false);
   });
 
   test("idle is a tag of an active state", () => {

@@ -14,6 +14,13 @@ export function needsWork(record: ActorRecord): boolean {
 }
 
 /**
+ * Whether something has to come to an actor that needs no work: a message that nobody is known to send, or, for a child at rest, the
+ * question of whether its parent still waits for it.
+ */
+export const waitsForOthers = (compiled: CompiledMachine, record: ActorRecord): boolean =>
+  !isTerminal(record.status) && (record.parent !== undefined || !isIdle(compiled, record));
+
+/**
  * What a node that takes over this record has to do itself: arm its timers, run its jobs and hosts.
  * A job is to be adopted or run again by its crash policy, which is not decided here.
  */

@@ -3,7 +3,7 @@ import { parseActorKey, type ActorKey } from "@holdfast/protocol";
 import type { CommitOutcome, CommitRequest, RecordStore, ScanRequest, StoredValue } from "@holdfast/runtime/ports";
 import { blobsHeader } from "./blobs-header.ts";
 import { jsonToken } from "./json-token.ts";
-import { ENDED_HEADER, WORK_HEADER } from "./record-headers.ts";
+import { ENDED_HEADER, WAITS_HEADER, WORK_HEADER } from "./record-headers.ts";
 import type { NamespaceStreams } from "./namespace-streams.ts";
 
 const nothing = new Uint8Array(0);
@@ -45,7 +45,12 @@ export class NatsRecordStore implements RecordStore {
       expectedSeq: request.expectedSeq,
       token: request.token,
       tokenOf: this.#tokenOf,
-      headers: { [WORK_HEADER]: request.needsWork ? "1" : "0", ...endedHeader(request), ...blobsHeader(request.blobs) },
+      headers: {
+        [WORK_HEADER]: request.needsWork ? "1" : "0",
+        ...(request.waits === true && { [WAITS_HEADER]: "1" }),
+        ...endedHeader(request),
+        ...blobsHeader(request.blobs),
+      },
     });
   }
 
@@ -85,7 +90,14 @@ export class NatsRecordStore implements RecordStore {
         // A value that says nothing was not written by this store: looking at it once too often is the safe side.
         const needsWork = message.header(WORK_HEADER) !== "0";
         const bytes = needsWork && message.bytes.length > 0 ? message.bytes : undefined;
-        visit({ key, seq: message.seq, needsWork, ...(bytes !== undefined && { bytes }) });
+        const waits = message.header(WAITS_HEADER) === "1";
+        visit({
+          key,
+          seq: message.seq,
+          needsWork,
+          ...(waits && { waits }),
+          ...(bytes !== undefined && { bytes }),
+        });
       },
     });
   }

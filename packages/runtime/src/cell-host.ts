@@ -20,6 +20,7 @@ import type {
 } from "./ports/index.ts";
 import type { Linger } from "./linger.ts";
 import type { Quarantine } from "./quarantine/quarantine.ts";
+import type { RestingActors } from "./counterparts/resting-actors.ts";
 import type { KnownWork } from "./rehydration/known-work.ts";
 import type { RuntimeSettings } from "./settings.ts";
 import type { TimerQueue } from "./timer-queue.ts";
@@ -77,6 +78,8 @@ export interface CellHost {
   readonly timers: TimerQueue;
   /** Told of every commit, for the checkpoint. */
   readonly work: KnownWork;
+  /** Told of every record, for the watch over counterparts. */
+  readonly resting: RestingActors;
   readonly signal: AbortSignal;
   /** Present while its actors are tried one by one: former owners died in a row. */
   readonly trial: PartitionTrial | undefined;

@@ -1,4 +1,5 @@
 import { allPartitionsOf } from "@holdfast/protocol";
+import { CounterpartWatch } from "./counterparts/counterpart-watch.ts";
 import { InboxTrimmer } from "./inbox-trimmer.ts";
 import { LoadReporter } from "./load-reporter.ts";
 import type { NodeParts } from "./node-parts.ts";
@@ -27,7 +28,7 @@ export class NodeDuties {
     const { settings } = this.#parts.services;
     const { partitions } = this.#parts;
     this.#every(settings.heartbeatMs, tick);
-    this.#tell();
+    this.#tell(this.#watchCounterparts());
     this.#every(settings.sweepMs, () => partitions.sweep());
     this.#trim();
     this.#retain();
@@ -38,12 +39,22 @@ export class NodeDuties {
     for (const cancel of this.#cancels) cancel();
   }
 
-  #tell(): void {
+  /** Twice in a sweep: what is found twice is listed within one. */
+  #watchCounterparts(): CounterpartWatch {
+    const { partitions, view, services } = this.#parts;
+    const watch = new CounterpartWatch({ services, view, owners: partitions.owners });
+    this.#every(Math.ceil(services.settings.sweepMs / 2), () => watch.look());
+    return watch;
+  }
+
+  #tell(counterparts: CounterpartWatch): void {
     const { name, clock, ports, scheme } = this.#options;
     const { partitions, placement, services } = this.#parts;
     const { heartbeatMs, busyFrom } = services.settings;
     const teller = new StuckTeller(ports.fleet, name);
-    this.#every(heartbeatMs, () => teller.tell([...placement.unowned.reports(), ...partitions.reports()]));
+    this.#every(heartbeatMs, () =>
+      teller.tell([...placement.unowned.reports(), ...partitions.reports(), ...counterparts.reports()]),
+    );
     const load = new LoadReporter({
       node: name,
       fleet: ports.fleet,

@@ -2,6 +2,7 @@ import type { InboxMessage, StoredValue } from "./ports/index.ts";
 import type { Ancestor, PartitionNeeds } from "@holdfast/protocol";
 import type { ActorCell } from "./actor-cell.ts";
 import type { CellCounter, CellHost, CellReport, JobTurn, NodeServices } from "./cell-host.ts";
+import { RestingActors } from "./counterparts/resting-actors.ts";
 import { Cursor } from "./cursor.ts";
 import { PartitionTrial } from "./crash-loop/partition-trial.ts";
 import { InboxIntake } from "./inbox-intake.ts";
@@ -48,6 +49,7 @@ export class PartitionOwner implements CellHost {
   readonly timers: TimerQueue;
   readonly cursor: Cursor;
   readonly work = new KnownWork();
+  readonly resting = new RestingActors();
   /** The stored checkpoint: its sequence, and what we put there. */
   lastCheckpoint = { seq: 0, text: "" };
   /** Monotonic time from which the next full scan is counted. */

@@ -29,6 +29,10 @@ export interface StuckReport {
   readonly key: string;
   readonly kind: string;
   readonly why: string;
+  /** Broker time since which it is so; absent where nobody took note. */
+  readonly sinceMs?: number;
+  /** What a person can do. */
+  readonly fix?: string;
 }
 
 const encode = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));

@@ -1,5 +1,5 @@
 import { RECORD_FORMAT } from "@holdfast/codec";
-import { needsWork, type CompiledMachine, type StepEnv } from "@holdfast/durable";
+import { needsWork, waitsForOthers, type CompiledMachine, type StepEnv } from "@holdfast/durable";
 import {
   isTerminal,
   MAX_CARRIED_EFFECTS,
@@ -193,6 +193,7 @@ export class RecordHolder {
     if (listed !== undefined && !(await listed)) return false;
     const token = services.random.hex(8);
     const work = needsWork(record);
+    const waits = !work && waitsForOthers(this.compiled, record);
     const bytes = services.codec.encodeRecord(record, this.#headerOf(record, token, work));
     if (this.#chosen !== undefined && this.#chosen.chosen.size > 0) await services.payloads.store(this.#chosen); // R4
     this.#chosen = undefined;
@@ -204,6 +205,7 @@ export class RecordHolder {
       expectedSeq: this.#seq,
       token,
       needsWork: work,
+      waits,
       blobs: blobsOfRecord(record),
       ended: isTerminal(record.status) ? ("record" as const) : undefined,
     };
@@ -212,8 +214,10 @@ export class RecordHolder {
       this.#host.work.notStored(issued, true);
       throw error;
     });
-    if (outcome.kind === "committed") this.#host.work.committed(issued, outcome.seq, work);
-    else {
+    if (outcome.kind === "committed") {
+      this.#host.work.committed(issued, outcome.seq, work);
+      this.#host.resting.seen(this.#key, outcome.seq, waits);
+    } else {
       this.#host.work.notStored(issued, outcome.kind === "unknown");
       this.#host.count(outcome.kind);
       services.telemetry.warn("commit.not-stored", { key: this.#key, rev: record.rev, outcome: outcome.kind });

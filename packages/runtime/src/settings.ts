@@ -6,6 +6,8 @@ export interface RuntimeSettings {
   readonly sweepMs: number;
   /** How often a sweep begins at the very first record instead of its last barrier. */
   readonly fullScanMs: number;
+  /** Records that one look for counterparts reads, suspects first; there are two looks in a sweep. */
+  readonly counterpartReads: number;
   /** How long a planned leave waits for its running jobs. */
   readonly drainGraceMs: number;
   /** An actor at rest for this long gets its acknowledged outbox cleared by a write. */
@@ -60,6 +62,7 @@ export const DEFAULT_SETTINGS: RuntimeSettings = {
   heartbeatMs: 1000,
   sweepMs: 30_000,
   fullScanMs: 86_400_000,
+  counterpartReads: 1000,
   drainGraceMs: 600_000,
   idleCleanMs: 1000,
   passivateMs: 60_000,

@@ -48,6 +48,11 @@ export class TimerQueue {
     this.#byName.delete(`${key}\0${timer}`);
   }
 
+  /** Whether this very arming waits for its time here. */
+  isHeld({ key, timer, gen }: ArmedTimer): boolean {
+    return this.#byName.get(`${key}\0${timer}`)?.gen === gen;
+  }
+
   forget(key: string): void {
     for (const [name, timer] of this.#byName) if (timer.key === key) this.#byName.delete(name);
   }

@@ -24,6 +24,8 @@ export interface CommitRequest {
   readonly token: string;
   /** Goes into the message header, so that a scan can skip sleepers without reading their bytes. */
   readonly needsWork: boolean;
+  /** It needs no work, and something has to come to it from elsewhere: readable without its bytes for who looks after that. */
+  readonly waits?: boolean;
   /** SHA-256 of the blobs that the record names: readable without its bytes for who sweeps blobs. */
   readonly blobs?: readonly string[];
   /** The actor has ended: readable without its bytes for who removes what nobody needs any more. */
@@ -34,6 +36,8 @@ export interface ScanEntry {
   readonly key: string;
   readonly seq: number;
   readonly needsWork: boolean;
+  /** As its commit said. */
+  readonly waits?: boolean;
   /** The whole value of a record that needs work, where the store read it anyway. */
   readonly bytes?: Uint8Array | undefined;
 }

@@ -50,6 +50,7 @@ export async function findWork(
   return new Map(
     searches.map(({ owner, live, scanned, fromSeq }) => {
       owner.work.scanned(barrierSeq);
+      owner.resting.isComplete = fromSeq === 0;
       return [owner, { live, scanned, fromSeq, barrierSeq, readMs }];
     }),
   );
@@ -86,11 +87,12 @@ function readFrom({ seq, live }: Checkpoint): number {
 function scan(services: NodeServices, searches: readonly Search[], signal: AbortSignal): Promise<number> {
   const byPartition = new Map(searches.map((search) => [search.owner.partition, search]));
   let bytesLeft = Math.min(VALUES_BYTES, services.flow.memory.limitBytes / 16); // every shard has a scan of its own
-  const visit = ({ key, seq, needsWork, bytes }: ScanEntry): void => {
+  const visit = ({ key, seq, needsWork, waits, bytes }: ScanEntry): void => {
     const search = byPartition.get(key.slice(0, key.indexOf(".")));
     if (search === undefined) return;
     search.scanned += 1;
     search.owner.work.seen(key, seq, needsWork);
+    search.owner.resting.seen(key, seq, waits === true);
     if (!needsWork) {
       search.live.delete(key);
       return;

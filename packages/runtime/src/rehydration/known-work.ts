@@ -78,6 +78,11 @@ export class KnownWork {
     return { seq, live: sorted.slice(0, limit), unlisted: Math.max(0, sorted.length - limit) };
   }
 
+  /** Actors whose newest known record has work. */
+  keys(): IterableIterator<string> {
+    return this.#live.keys();
+  }
+
   #set(key: string, seq: number, needsWork: boolean): void {
     if ((this.#live.get(key) ?? 0) > seq) return;
     if (needsWork) this.#live.set(key, seq);

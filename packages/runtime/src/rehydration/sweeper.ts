@@ -16,8 +16,9 @@ export async function sweepPartition(services: NodeServices, owner: PartitionOwn
   try {
     const barrierSeq = await services.records.scan({
       parts: [{ partition: owner.partition, fromSeq: isFull ? 0 : fromSeq }],
-      visit: ({ key, seq, needsWork }) => {
+      visit: ({ key, seq, needsWork, waits }) => {
         owner.work.seen(key, seq, needsWork);
+        owner.resting.seen(key, seq, waits === true);
         if (needsWork && !owner.isInHand(key, seq)) missing.add(key);
         else missing.delete(key);
       },

@@ -9,6 +9,7 @@ export interface CompareAndSet {
   readonly subject: string;
   readonly bytes: Uint8Array;
   readonly needsWork: boolean;
+  readonly waits?: boolean;
   readonly expectedSeq: number;
   readonly token: string;
   readonly tokenOf: (bytes: Uint8Array) => string | undefined;
@@ -53,7 +54,14 @@ const attemptOnce = (
   link.request({
     operation: set.operation,
     about: set.about,
-    apply: () => set.stream.append({ subject: set.subject, bytes, needsWork: set.needsWork, expectedSeq }),
+    apply: () =>
+      set.stream.append({
+        subject: set.subject,
+        bytes,
+        needsWork: set.needsWork,
+        waits: set.waits ?? false,
+        expectedSeq,
+      }),
   });
 
 function settleConflict(set: CompareAndSet, stored: StreamMessage | undefined, wasAmbiguous: boolean): CommitOutcome {

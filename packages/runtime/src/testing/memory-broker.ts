@@ -186,6 +186,12 @@ export class MemoryBroker {
     for (const stream of this.#state.allStreams()) stream.forgetIds();
   }
 
+  /** A record is gone, as after a restored bucket that is older than its actor. */
+  loseRecord(key: ActorKey): void {
+    const subject = this.#state.actorSubject(key);
+    this.#state.streamOf("actors", key).purge((message) => message.subject === subject);
+  }
+
   /** The power loss of class P: the inbox stream of a partition ends at `lastSeq` again, and goes on from there. */
   loseInboxTail(partition: string, lastSeq: number): void {
     this.#state.stream("inbox", partition).loseTail(lastSeq);

@@ -39,6 +39,7 @@ export class MemoryRecordStore implements RecordStore {
       subject: this.#state.actorSubject(request.key),
       bytes: request.bytes,
       needsWork: request.needsWork,
+      waits: request.waits ?? false,
       expectedSeq: request.expectedSeq,
       token: request.token,
       tokenOf: this.#state.tokenOf,
@@ -62,7 +63,8 @@ export class MemoryRecordStore implements RecordStore {
       const partition = partitionOf(key);
       if (key.startsWith("_", partition.length + 1) || message.seq < (fromSeqs.get(partition) ?? 0)) continue;
       const bytes = wantsValues && message.needsWork ? new Uint8Array(message.bytes) : undefined;
-      visit({ key, seq: message.seq, needsWork: message.needsWork, ...(bytes !== undefined && { bytes }) });
+      const { seq, needsWork, waits } = message;
+      visit({ key, seq, needsWork, ...(waits && { waits }), ...(bytes !== undefined && { bytes }) });
     }
   }
 

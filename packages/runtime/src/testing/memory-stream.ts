@@ -13,6 +13,7 @@ export interface StreamMessage {
   readonly storedAtMs: number;
   readonly messageId: string | undefined;
   readonly needsWork: boolean;
+  readonly waits: boolean;
   readonly removed: boolean;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -22,6 +23,7 @@ export interface AppendRequest {
   readonly bytes: Uint8Array;
   readonly messageId?: string;
   readonly needsWork?: boolean;
+  readonly waits?: boolean;
   readonly removed?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sequence of the subject's last message, be it a removal; 0: there is none. Unconditional when absent. */
@@ -154,6 +156,7 @@ export class MemoryStream {
       storedAtMs: this.#options.nowMs(),
       messageId: request.messageId,
       needsWork: request.needsWork ?? false,
+      waits: request.waits ?? false,
       removed: request.removed ?? false,
       headers: request.headers ?? {},
     };

@@ -54,6 +54,16 @@ export function recordScanContract(make: MakeContractSetup): void {
       expect((await scan(main)).visited).toEqual([awake]);
     });
 
+    test("says of a record without work whether it waits for others, as its latest commit said", async () => {
+      const { main } = suite.partitions.take();
+      const key = keyIn(main, "a");
+      const request = { key, bytes: suite.setup.recordBytes("w", "x"), token: "w", needsWork: false };
+      const seq = await committedSeq(suite.setup.a.records.commit({ ...request, expectedSeq: 0, waits: true }));
+      expect((await scan(main)).visited).toEqual([{ key, seq, needsWork: false, waits: true }]);
+      const later = await put(key, seq, false);
+      expect((await scan(main)).visited).toEqual([later]);
+    });
+
     test("ends on a partition in which nothing was ever written", async () => {
       const { main, empty } = suite.partitions.take();
       await put(keyIn(main, "a"), 0, true);
