@@ -143,6 +143,20 @@ describe("docs/protocol.md", () => {
     );
   });
 
+  test("its states in other protocols are those of the code", () => {
+    const rows = rowsUnder(document, "Work state", "A2A 1.0").map((row) => row.map(plain));
+    const { PROTOCOL_NAMES } = protocol;
+    expect(rows).toEqual(
+      Object.entries(PROTOCOL_NAMES).map(([state, { a2a, mcp = "", agUi = "", responses = "" }]) => [
+        state,
+        a2a,
+        mcp,
+        agUi,
+        responses,
+      ]),
+    );
+  });
+
   test("its statuses and tags are those of the code", () => {
     const statuses = new Map(
       rowsUnder(document, "Of what", "Values").map(([what, values = ""]) => [what, codeWords(values)]),

@@ -8,6 +8,7 @@ import {
   subjectsOf,
   type DrainRequest,
   type Manifest,
+  type OnBehalf,
   type PlainEvent,
   type Principal,
 } from "@holdfast/protocol";
@@ -27,6 +28,11 @@ export interface HoldfastClientOptions {
   /** How much of this client may be unanswered at the same time. */
   readonly window?: ClientWindow;
   readonly randomHex: (bytes: number) => string;
+}
+
+export interface StartOptions extends SendOptions {
+  /** For whom; shown in lists as `user` and `tenant`, handed on to its children. A person starts for itself only. */
+  readonly onBehalf?: OnBehalf;
 }
 
 /** Sends to actors and reads what is stored about them. */
@@ -82,10 +88,12 @@ export class HoldfastClient {
     return actorKey(this.manifest, this.#poolOf(type) ?? DEFAULT_POOL, type, id);
   }
 
-  /** Starts an actor, or finds it started: `ignored` then. */
-  async start(type: string, id: string, input: unknown, options?: SendOptions): Promise<SendResult> {
+  /** Starts an actor, or finds it started: `ignored` then, or refused with HF-3012 when it was started with another input. */
+  async start(type: string, id: string, input: unknown, options: StartOptions = {}): Promise<SendResult> {
     await this.#learn(type);
-    return this.#sender.send(this.key(type, id), { kind: "start", input }, options);
+    const { onBehalf } = options;
+    const body = { kind: "start", input, ...(onBehalf !== undefined && { onBehalf }) } as const;
+    return this.#sender.send(this.key(type, id), body, options);
   }
 
   /** Sends an event to an actor by key, or by type and id. */

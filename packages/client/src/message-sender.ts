@@ -8,6 +8,7 @@ import {
   RuntimeFault,
   sha256Hex,
   type Envelope,
+  type OnBehalf,
   type Principal,
   type RecordHeader,
   type Subjects,
@@ -185,7 +186,7 @@ const MAX_LOOK_MS = 2000;
 
 /** What a caller decides of an envelope. */
 export type EnvelopeBody =
-  | { readonly kind: "start"; readonly input?: unknown }
+  | { readonly kind: "start"; readonly input?: unknown; readonly onBehalf?: OnBehalf }
   | {
       readonly kind: "send";
       readonly event: Extract<Envelope, { kind: "send" }>["event"];

@@ -2,6 +2,7 @@ export { ActorAddress, actorRefExtension, type ValueExtension } from "./actor-ad
 export { passOver } from "./apply-event.ts";
 export { type ChildActor, type ChildSource } from "./child-sources.ts";
 export { compile, type CompiledMachine, type CompileOptions } from "./compile.ts";
+export { inputHash } from "./input-hash.ts";
 export { journalEntryOf } from "./journal-entry-of.ts";
 export { lint, type LintFinding, type LintRule } from "./lint.ts";
 export { reconcile } from "./reconcile.ts";

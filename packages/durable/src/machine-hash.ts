@@ -1,6 +1,7 @@
 import { sha256Hex } from "@holdfast/protocol";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import type { AnyStateMachine, AnyStateNode } from "xstate";
+import { canonicalJson } from "./canonical-json.ts";
 import { isPlainObject } from "./plain-object.ts";
 
 /**
@@ -68,15 +69,4 @@ function guardName(guard: unknown): string {
 function nameOr(value: unknown, otherwise: string): string {
   if (typeof value === "string") return value;
   return isPlainObject(value) && typeof value["type"] === "string" ? value["type"] : otherwise;
-}
-
-/** JSON with sorted keys and without undefined members. */
-function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`;
-  if (!isPlainObject(value)) return JSON.stringify(value) ?? "null";
-  const members = Object.keys(value)
-    .filter((key) => value[key] !== undefined)
-    .toSorted()
-    .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key])}`);
-  return `{${members.join()}}`;
 }

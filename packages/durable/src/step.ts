@@ -10,6 +10,7 @@ import { ActorAddress } from "./actor-address.ts";
 import { applyEvent, eventDropReason } from "./apply-event.ts";
 import type { CompiledMachine } from "./compile.ts";
 import { finishStep, type Macrostep } from "./finish-step.ts";
+import { inputHash } from "./input-hash.ts";
 import { digestOf, remember } from "./remembered-ids.ts";
 import { DELIVER_EVENT, doneType, errorType } from "./reserved-events.ts";
 import { runInitial, runTransition } from "./run-machine.ts";
@@ -90,6 +91,7 @@ function unstarted(compiled: CompiledMachine, message: StartMessage, nowMs: numb
     ...(parent === undefined ? {} : { parent }),
     principal,
     createdAtMs: nowMs,
+    ...(parent === undefined && { inputHash: inputHash(message.input) }),
     machine: compiled.stamp,
     rev: 0,
     status: "active",

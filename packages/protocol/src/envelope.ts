@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { BlobFields } from "./blob-ref.ts";
 import { ActorKey, Genesis } from "./ids.ts";
-import { Principal } from "./principal.ts";
+import { OnBehalf, Principal } from "./principal.ts";
 import { ParentLink, PlainEvent } from "./record.ts";
 
 /** Where the outcome of an outside message is sent as a core message. Only inbox subjects: a payload must not aim the node's rights. */
@@ -26,6 +26,8 @@ export const Envelope = z.discriminatedUnion("kind", [
     input: z.unknown().optional(),
     blobs,
     principal: Principal.optional(),
+    /** Of a start from outside: for whom. */
+    onBehalf: OnBehalf.optional(),
     /** When its parent decided it, broker time. */
     atMs: z.number().optional(),
     replyTo: ReplyTo.optional(),

@@ -77,7 +77,14 @@ export {
   type WeightedNode,
 } from "./partition.ts";
 export { CrashPolicy, ClosePolicy, IDLE_TAG } from "./policies.ts";
-export { Principal, principalToken, parsePrincipalToken } from "./principal.ts";
+export { actingFor, OnBehalf, ownerOf, Principal, principalToken, parsePrincipalToken } from "./principal.ts";
+export {
+  PROTOCOL_NAMES,
+  workStateOfConversation,
+  workStateOfTask,
+  type ProtocolNames,
+  type WorkState,
+} from "./protocol-states.ts";
 export {
   PlainEvent,
   RecordStatus,

@@ -202,6 +202,8 @@ export const ActorRecord = z.object({
   parent: ParentLink.optional(),
   principal: Principal,
   createdAtMs: z.number(),
+  /** Of an actor that was started from outside: hash of its input, so that the same id with another input is known as such. */
+  inputHash: z.string().optional(),
   machine: MachineStamp,
   /** Number of macrosteps applied. */
   rev: z.number(),

@@ -1,6 +1,7 @@
 import type { Codec } from "@holdfast/codec";
-import type { DropReason, StepMessage } from "@holdfast/durable";
+import { inputHash, type DropReason, type StartMessage, type StepMessage } from "@holdfast/durable";
 import {
+  actingFor,
   MAX_OUTSIDE_EVENT_TYPE,
   type ActorRecord,
   type BlobFields,
@@ -45,7 +46,7 @@ function stepMessageOf(envelope: Envelope, message: InboxMessage, generation: st
         genesis: `${generation}:${message.seq}`,
         ...(outside === undefined && envelope.parent !== undefined && { parent: envelope.parent }),
         input: envelope.input,
-        principal: outside ?? envelope.principal ?? NOBODY,
+        principal: outside === undefined ? (envelope.principal ?? NOBODY) : actingFor(outside, envelope.onBehalf),
         generation,
       };
     case "send":
@@ -125,6 +126,10 @@ export function outcomeOfIgnored(
   return { kind: "ignored", ...told };
 }
 
+/** Whether a start from outside asks for something else than what the actor was started with; of records of older builds nobody knows. */
+const isOtherContent = (message: StartMessage, { inputHash: known }: ActorRecord): boolean =>
+  message.parent === undefined && known !== undefined && known !== inputHash(message.input);
+
 /** What the sender of a dropped message is told; the type of an actor that has ended may have more to say than that it has. */
 export function outcomeOfDropped(
   definition: ActorDefinition,
@@ -132,6 +137,10 @@ export function outcomeOfDropped(
   reason: DropReason,
   record: ActorRecord | undefined,
 ): MessageOutcome {
+  if (message.kind === "start" && record !== undefined && isOtherContent(message, record)) {
+    const reason = `An actor of this id was started before, with other content. Use another id, or the same content.`;
+    return { kind: "refused", code: "HF-3012", reason, status: record.status };
+  }
   const isTold = reason === "terminal" && record?.tombstone === undefined; // a tombstone has no context to judge by
   if (!isTold || record === undefined || message.kind !== "event") return outcomeOfDrop(reason, record);
   const why = definition.noEffect?.(message.event, record.snapshot.context, record.snapshot.value).kind ?? "noEffect";

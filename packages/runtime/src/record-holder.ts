@@ -3,6 +3,7 @@ import { needsWork, waitsForOthers, type CompiledMachine, type StepEnv } from "@
 import {
   isTerminal,
   MAX_CARRIED_EFFECTS,
+  ownerOf,
   RuntimeFault,
   type ActorRecord,
   type Effect,
@@ -284,7 +285,10 @@ export class RecordHolder {
       status: record.status,
       needsWork: work,
       writer: this.#services.incarnation,
-      list: { ...this.#served.definition.listFields?.(record.snapshot.context, record.snapshot.value) },
+      list: {
+        ...ownerOf(record.principal),
+        ...this.#served.definition.listFields?.(record.snapshot.context, record.snapshot.value),
+      },
     };
   }
 }

@@ -6,6 +6,7 @@ import type { ReplayedStep } from "./replay.ts";
 /** What a stored record has that no journal knows, and that is therefore never compared. */
 export const NOT_COMPARED: readonly string[] = [
   "considered: how far its inbox was read",
+  "inputHash: what was started with other content, which older builds did not ask",
   "the header: token, epoch and writer of the last write, list fields",
   "children.*.attempt and .runner: marks of attempts, stored without a macrostep",
   "which effects still wait; those that do are compared one by one",
@@ -18,7 +19,7 @@ export const NOT_COMPARED: readonly string[] = [
  * and marks of links, remembered message ids, systemIds, parent, principal, machine, and what a terminal record answers with.
  */
 export function journaledState(record: ActorRecord): Readonly<Record<string, unknown>> {
-  const { outbox: _outbox, considered: _considered, snapshot, ...rest } = record;
+  const { outbox: _outbox, considered: _considered, inputHash: _inputHash, snapshot, ...rest } = record;
   const children = Object.fromEntries(
     Object.entries(snapshot.children).map(([id, entry]) => [id, withoutAttempt(entry)]),
   );

@@ -88,7 +88,7 @@ describe("a start that comes again", () => {
     const key = await fleet.born("tally", "a");
     await fleet.send(key, { type: "ADD", n: 1 });
     await fleet.until("it has counted", () => fleet.record(key)?.rev === 2);
-    const again = await fleet.begin("tally", "a", { seen: ["other"] });
+    const again = await fleet.begin("tally", "a");
     await fleet.until("the sender was told", () => fleet.outcomes(again).length > 0);
     expect(fleet.outcomes(again)).toMatchObject([{ kind: "ignored", rev: 2, status: "active" }]);
     expect(fleet.context(key)).toEqual({ seen: [1] });
@@ -112,5 +112,41 @@ describe("a start that comes again", () => {
     expect(fleet.context(boss)).toEqual({ said: [], results: [{ words: [] }], errors: [] });
     expect(fleet.desk.of("labour")).toHaveLength(1);
     expect(fleet.record(helper)?.status).toBe("done");
+  });
+});
+
+describe("a start from outside", () => {
+  const told = async (fleet: MemoryFleet, id: string) => {
+    await fleet.until(`${id} was answered`, () => fleet.outcomes(id).length > 0);
+    return fleet.outcomes(id)[0];
+  };
+
+  test("the same id with the same content finds the actor, with other content it is refused and changes nothing", async () => {
+    const fleet = new MemoryFleet();
+    const first = await fleet.alone("n1");
+    const key = await fleet.born("helper", "h", { b: 1, a: { x: [1], y: new Date(0) } });
+    const same = await fleet.begin("helper", "h", { a: { y: new Date(0), x: [1] }, b: 1 });
+    expect(await told(fleet, same)).toMatchObject({ kind: "ignored" });
+    const other = await fleet.begin("helper", "h", { b: 1, a: { x: [1], y: new Date(1) } });
+    expect(await told(fleet, other)).toMatchObject({ kind: "refused", code: "HF-3012" });
+    first.kill();
+    await fleet.start("n2");
+    expect(await told(fleet, await fleet.begin("helper", "h", {}))).toMatchObject({ code: "HF-3012" });
+    expect(fleet.record(key)?.rev).toBe(1);
+  });
+
+  test("for whom it was started stands in the record, in the header, and in those of its children; a person acts for itself", async () => {
+    const fleet = new MemoryFleet();
+    await fleet.alone();
+    const boss = fleet.key("boss", "b");
+    await fleet.outside(boss, { kind: "start", onBehalf: { user: "eve", tenant: "acme" } });
+    await fleet.until("the boss exists", () => fleet.record(boss) !== undefined);
+    await fleet.send(boss, { type: "DELEGATE", id: "h", input: {} });
+    const helper = await fleet.child(boss, "h");
+    await fleet.until("the helper exists", () => fleet.record(helper) !== undefined);
+    for (const key of [boss, helper]) {
+      expect(fleet.record(key)?.principal).toMatchObject({ kind: "person", id: "ada", tenant: "acme" });
+      expect(fleet.header(key)?.list).toMatchObject({ user: "ada", tenant: "acme" });
+    }
   });
 });
