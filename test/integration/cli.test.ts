@@ -131,8 +131,9 @@ describe("holdfast conversation", () => {
   });
 
   test("the same id is the same conversation, the same message id the same message", async () => {
-    const again = await succeeds(Outcome, "conversation", "start", "Another", "--agent", "reader", "--id", "c1");
+    const again = await succeeds(Outcome, "conversation", "start", SECRET, "--agent", "reader", "--id", "c1");
     expect(again.result.kind).toBe("ignored");
+    await fails("HF-3012", "conversation", "start", "Another", "--agent", "reader", "--id", "c1");
     const first = await succeeds(Outcome, "conversation", "send", "c1", "Are you there?", "--message-id", "m1");
     expect(first.result.kind).toBe("applied");
     await fails("HF-3006", "conversation", "send", "c1", "Something else", "--message-id", "m1");

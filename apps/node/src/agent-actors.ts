@@ -6,11 +6,12 @@ import {
   createToolbox,
   type EffectReport,
 } from "@holdfast/agents";
-import { foldTranscript, listFieldsOf, MACHINES, noEffectOf, publicEventOf } from "@holdfast/machines";
+import { listFieldsOf, MACHINES, noEffectOf, publicEventOf } from "@holdfast/machines";
 import type { Config } from "@holdfast/process";
-import { RuntimeFault, type TranscriptMessage } from "@holdfast/protocol";
+import { RuntimeFault } from "@holdfast/protocol";
 import type { Telemetry } from "@holdfast/runtime/ports";
 import { defineActor, type ActorDefinition, type JobDefinition, type NodeContext } from "holdfast";
+import { readTranscript } from "./read-transcript.ts";
 
 export interface AgentActorsOptions {
   readonly config: Config;
@@ -48,7 +49,8 @@ export function agentActors(options: AgentActorsOptions, context: NodeContext): 
         limits: { maxFileBytes: MAX_DOCUMENT_BYTES, maxResultBytes: MAX_DOCUMENT_BYTES + 64 * 1024 },
       }),
     ),
-    readTranscript: (conversation, throughRev, signal) => readTranscript(context, conversation, throughRev, signal),
+    readTranscript: ({ conversation, ...wanted }, signal) =>
+      readTranscript(context.read, conversation, { ...wanted, signal }),
     telemetry,
     ...reporting(config.HOLDFAST_LEDGER_URL, options.node),
   });
@@ -87,24 +89,6 @@ function agentDefinition(
     listFields: (machineContext, value) => listFieldsOf(type, machineContext, value),
     publicEvent: (emitted, ids) => publicEventOf(type, emitted, ids),
   });
-}
-
-/** The journal holds everything up to the revision that decided the job: it is stored before the job starts. */
-async function readTranscript(
-  context: NodeContext,
-  conversation: string,
-  throughRev: number,
-  signal: AbortSignal,
-): Promise<readonly TranscriptMessage[]> {
-  const entries = await context.read.journal(conversation, signal);
-  const last = entries.at(-1);
-  if (last === undefined || last.rev < throughRev) {
-    throw new RuntimeFault(
-      "HF-4008",
-      `Journal of ${conversation}: expected revision ${throughRev}, found ${last?.rev ?? "none"}. It is read again.`,
-    );
-  }
-  return foldTranscript(entries.filter(({ rev }) => rev <= throughRev).map(({ event }) => event));
 }
 
 /** Tells the ledger about every attempt of a tool, before the tool runs. */

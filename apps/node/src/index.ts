@@ -1,1 +1,2 @@
+export { readTranscript } from "./read-transcript.ts";
 export { agentActors, agentDefinitions, MAX_DOCUMENT_BYTES, type AgentActorsOptions } from "./agent-actors.ts";

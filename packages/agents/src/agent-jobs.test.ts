@@ -58,8 +58,9 @@ describe("model.generate", () => {
   test("reads the transcript of the conversation up to the revision that decided it and calls the agent's model", async () => {
     const { jobs, calls, reads } = jobsWith();
     const context = job();
-    expect(await jobs.generate({ agent, iteration: 3 }, context)).toEqual(reply);
-    expect(reads).toEqual([["d-0.conversation.c1", 7, context.signal]]);
+    expect(await jobs.generate({ agent, iteration: 3, messagesTaken: 2 }, context)).toEqual(reply);
+    const wanted = { conversation: "d-0.conversation.c1", throughRev: 7, messagesTaken: 2 };
+    expect(reads).toEqual([[wanted, context.signal]]);
     expect(calls[0]?.request).toEqual({ model: "m1", instructions: "Be brief.", messages: transcript, tools: [] });
     expect(calls[0]?.context).toMatchObject({ idempotencyKey: context.key, attempt: 2, signal: context.signal });
   });
@@ -67,7 +68,18 @@ describe("model.generate", () => {
   test("follows a conversation and revision that its input names", async () => {
     const { jobs, reads } = jobsWith();
     await jobs.generate({ agent, iteration: 1, conversation: "d-1.conversation.other", throughRev: 3 }, job());
-    expect(reads[0]?.slice(0, 2)).toEqual(["d-1.conversation.other", 3]);
+    expect(reads[0]?.[0]).toEqual({ conversation: "d-1.conversation.other", throughRev: 3 });
+  });
+
+  test("asks for a summary of the same messages, with instructions of its own and nothing to call", async () => {
+    const { jobs, calls } = jobsWith();
+    const withTool = { ...agent, tools: [echo.definition] };
+    await jobs.generate({ agent: withTool, iteration: 1, purpose: "condense" }, job());
+    const { model, instructions, messages, tools } = calls[0]?.request ?? {};
+    expect([model, tools]).toEqual(["m1", []]);
+    expect(instructions).not.toContain("Be brief.");
+    expect(messages?.slice(0, -1)).toEqual(transcript);
+    expect(messages?.at(-1)).toMatchObject({ role: "user", text: expect.stringContaining("Summarise") });
   });
 
   test("numbers the pieces of an answer, anew for every try", async () => {

@@ -1,6 +1,7 @@
 import { AgentDefinition, RuntimeFault, type ModelReply, type TranscriptMessage } from "@holdfast/protocol";
 import { silentTelemetry, type Telemetry } from "@holdfast/runtime/ports";
 import { z } from "zod";
+import { condenseRequest } from "./condense-request.ts";
 import type { ModelPort } from "./model-port.ts";
 import type { Toolbox } from "./toolbox.ts";
 
@@ -43,15 +44,18 @@ export interface EffectReport {
   readonly outcome?: "completed" | "failed";
 }
 
+/** The transcript of a conversation up to and including a revision; its journal is stored that far. */
+export interface WantedTranscript {
+  readonly conversation: string;
+  readonly throughRev: number;
+  /** User messages to show; absent: all. */
+  readonly messagesTaken?: number;
+}
+
 export interface AgentJobsOptions {
   readonly model: ModelPort;
   readonly toolbox: Toolbox;
-  /** The transcript of a conversation up to and including a revision; its journal is stored that far. */
-  readonly readTranscript: (
-    conversation: string,
-    throughRev: number,
-    signal: AbortSignal,
-  ) => Promise<readonly TranscriptMessage[]>;
+  readonly readTranscript: (wanted: WantedTranscript, signal: AbortSignal) => Promise<readonly TranscriptMessage[]>;
   /** Must not throw and not block. */
   readonly onToken?: (token: TokenReport) => void;
   /** What it throws is the outcome of the job; before the tool, the tool does not run. */
@@ -83,6 +87,8 @@ const ModelInput = z.looseObject({
   agent: AgentDefinition,
   conversation: z.string().optional(),
   throughRev: z.number().optional(),
+  messagesTaken: z.number().optional(),
+  purpose: z.literal("condense").optional(),
 });
 const ToolInput = z.looseObject({
   agent: z.string().default(""),
@@ -106,12 +112,14 @@ async function generate(
   input: z.output<typeof ModelInput>,
   job: AgentJobContext,
 ): Promise<ModelReply> {
-  const { agent, conversation = job.actorKey, throughRev = job.rev } = input;
-  const messages = await options.readTranscript(conversation, throughRev, job.signal);
+  const { agent, conversation = job.actorKey, throughRev = job.rev, messagesTaken, purpose } = input;
+  const wanted = { conversation, throughRev, ...(messagesTaken !== undefined && { messagesTaken }) };
+  const messages = await options.readTranscript(wanted, job.signal);
   let tries = 1;
   let index = 0;
+  const { model, instructions, tools } = agent;
   return await options.model.generate(
-    { model: agent.model, instructions: agent.instructions, messages, tools: agent.tools },
+    purpose === "condense" ? condenseRequest(model, messages) : { model, instructions, messages, tools },
     {
       signal: job.signal,
       idempotencyKey: job.key,

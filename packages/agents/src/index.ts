@@ -3,6 +3,7 @@ export {
   type AgentJobContext,
   type AgentJobs,
   type AgentJobsOptions,
+  type WantedTranscript,
   type EffectReport,
   type TokenReport,
   type ToolJobOutput,

@@ -13,6 +13,7 @@ import {
   type Principal,
 } from "@holdfast/protocol";
 import type { ClientWindow } from "./busy-gate.ts";
+import { ConversationDesk } from "./conversation-desk.ts";
 import { MessageSender, type SendOptions, type SendResult } from "./message-sender.ts";
 import { readEvents, type EventsOptions, type ReceivedEvent } from "./events/read-events.ts";
 import { StuckDesk } from "./stuck-desk.ts";
@@ -38,6 +39,7 @@ export interface StartOptions extends SendOptions {
 /** Sends to actors and reads what is stored about them. */
 export class HoldfastClient {
   readonly read: NamespaceReader;
+  readonly conversations: ConversationDesk;
   /** What is stuck, and what an operator can do about it; needs an operator's permissions. */
   readonly stuck: StuckDesk;
   readonly #options: HoldfastClientOptions;
@@ -53,6 +55,7 @@ export class HoldfastClient {
     const subjects = subjectsOf(options.namespace);
     this.read = new NamespaceReader({ link, codec, subjects, manifest });
     this.stuck = new StuckDesk({ link, codec, subjects, manifest, principal, randomHex, read: this.read });
+    this.conversations = new ConversationDesk(this, randomHex);
     this.#sender = new MessageSender({
       link,
       codec,

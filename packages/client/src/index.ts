@@ -1,5 +1,6 @@
 export { type ClientWindow } from "./busy-gate.ts";
 export { readEvents, type EventsOptions, type ReceivedEvent } from "./events/read-events.ts";
+export { type ConversationStart, type FinalAnswer, type ForkOptions } from "./conversation-desk.ts";
 export { HoldfastClient, type HoldfastClientOptions, type StartOptions } from "./holdfast-client.ts";
 export { type SendOptions, type SendResult } from "./message-sender.ts";
 export { StuckDesk, type CommandResult, type ExportedActor } from "./stuck-desk.ts";

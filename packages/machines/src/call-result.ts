@@ -9,7 +9,7 @@ export interface NamedCall {
 }
 
 /** Why an open call is ended before its outcome is known. */
-export type Abandonment = "interrupt" | "close" | "turnTime" | "cancelTask";
+export type Abandonment = "interrupt" | "close" | "await" | "turnTime" | "cancelTask";
 
 const ABANDONED: Readonly<Record<Abandonment, Failure>> = {
   interrupt: {
@@ -18,6 +18,7 @@ const ABANDONED: Readonly<Record<Abandonment, Failure>> = {
     message: "interrupted: stopped by a person before it was known how it ended. It may have had effects.",
   },
   close: { cause: "cancel", code: "HF-5203", message: "cancelled: the conversation was closed." },
+  await: { cause: "cancel", code: "HF-5203", message: "cancelled: the conversation was deleted." },
   turnTime: {
     cause: "timeout",
     code: "HF-5204",

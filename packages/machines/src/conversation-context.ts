@@ -1,5 +1,6 @@
 import { AgentDefinition } from "@holdfast/protocol";
 import { z } from "zod";
+import { ForkPoint } from "./conversation-fork.ts";
 import { ConversationInput, ParentTask, PROMPT_MESSAGE_ID } from "./conversation-input.ts";
 import { Usage } from "./conversation-output.ts";
 import { Failure } from "./failure.ts";
@@ -21,6 +22,10 @@ export const StepCall = z.object({
 });
 export type StepCall = Readonly<z.infer<typeof StepCall>>;
 
+/** Where a conversation was when its past began to be condensed. */
+export const Rest = z.enum(["idle", "paused", "error", "stuck", "turn"]);
+export type Rest = z.infer<typeof Rest>;
+
 /**
  * What a conversation keeps between events: bookkeeping, never messages. Those stand in the journal, `foldTranscript`
  * reads them.
@@ -32,6 +37,15 @@ export const ConversationContext = z.object({
   title: z.string().optional(),
   tags: z.record(z.string(), z.string()),
   parentTask: ParentTask.optional(),
+  fork: ForkPoint.optional(),
+  once: z.boolean().optional(),
+  /** Keys of its forks. */
+  forks: z.array(z.string()).optional(),
+  /** It was deleted: what it holds is gone, or goes. */
+  isDeleted: z.boolean().optional(),
+  isCondenseRequested: z.boolean().optional(),
+  /** Where it goes on once the past is condensed; means nothing elsewhere. */
+  rest: Rest.optional(),
   /** Model calls since the last user message was taken in. */
   iteration: z.number(),
   /** User messages accepted and, of these, shown to the model. The difference waits for the next model call. */
@@ -71,7 +85,8 @@ export function initialConversation(input: unknown, conversationId: string): Con
     ...rest,
     conversationId,
     iteration: 0,
-    messages: prompt === undefined ? 0 : 1,
+    // What a fork has in common with its origin is one message more for it, when it still has to be answered.
+    messages: (prompt === undefined ? 0 : 1) + sharedMessages(rest.fork),
     messagesTaken: 0,
     messageIds: prompt === undefined ? [] : [PROMPT_MESSAGE_ID],
     calls: [],
@@ -86,6 +101,9 @@ export function initialConversation(input: unknown, conversationId: string): Con
   };
 }
 
-/** User messages that wait for the next model call. */
+/** What a fork counts for the unanswered end of what it shares. */
+export const sharedMessages = (fork: ForkPoint | undefined): number => (fork?.isUnanswered === true ? 1 : 0);
+
+/** User messages that wait for the next model call, the unanswered end of what a fork shares among them. */
 export const pendingMessages = (context: Pick<ConversationContext, "messages" | "messagesTaken">): number =>
   context.messages - context.messagesTaken;

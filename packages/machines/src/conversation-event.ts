@@ -1,6 +1,6 @@
-import { ExternalId, Principal } from "@holdfast/protocol";
+import { ActorKey, AgentDefinition, ExternalId, Principal } from "@holdfast/protocol";
 import { z } from "zod";
-import { MAX_MESSAGE_CHARACTERS } from "./conversation-input.ts";
+import { MAX_MESSAGE_CHARACTERS, Tags, Title } from "./conversation-input.ts";
 
 // Set by the shell from the subject of the message; what a sender writes there is overwritten or dropped.
 const principal = Principal.optional();
@@ -11,14 +11,28 @@ export const ConversationEvent = z.discriminatedUnion("type", [
     type: z.literal("userMessage"),
     messageId: ExternalId,
     text: z.string().min(1).max(MAX_MESSAGE_CHARACTERS),
+    /** false: at rest it is kept for the next turn and opens none. */
+    run: z.boolean().optional(),
     principal,
   }),
+  /** Lets messages that wait be answered; from `paused`, `error` and `stuck` the same as `resume`. */
+  z.object({ type: z.literal("run"), principal }),
   /** Stops before the next step: a model call with its tool calls. */
   z.object({ type: z.literal("pause"), principal }),
   z.object({ type: z.literal("resume"), principal }),
   /** Stops the running step now; every open call gets the result "interrupted". */
   z.object({ type: z.literal("interrupt"), principal }),
   z.object({ type: z.literal("close"), principal }),
+  /** Ends it, and its record forgets what it held. `children`: what becomes of its open tasks and questions. */
+  z.object({ type: z.literal("delete"), children: z.enum(["cancel", "await"]).optional(), principal }),
+  /** Replaces what is given; all tags at once. */
+  z.object({ type: z.literal("describe"), title: Title.optional(), tags: Tags.optional(), principal }),
+  /** From the next model call on. */
+  z.object({ type: z.literal("switchModel"), model: AgentDefinition.shape.model, principal }),
+  /** Replaces what the model is shown of the past by a summary, between two steps. */
+  z.object({ type: z.literal("condense"), principal }),
+  /** A fork of this conversation is about to be started. */
+  z.object({ type: z.literal("forked"), fork: ActorKey, principal }),
   /** Ends one open call, usually a task; the model is told. */
   z.object({
     type: z.literal("cancelTask"),

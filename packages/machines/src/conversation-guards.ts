@@ -1,23 +1,35 @@
 import { childOutcomeOf } from "./child-outcome.ts";
-import { pendingMessages } from "./conversation-context.ts";
+import { pendingMessages, type Rest } from "./conversation-context.ts";
 import { openCallOf, replyOf, type Moment } from "./conversation-reading.ts";
 import * as turn from "./conversation-turn.ts";
+import { isOtherDescription } from "./describe-conversation.ts";
+import { judgeFork } from "./judge-fork.ts";
 import { judgeMessage } from "./judge-message.ts";
+
+const isAccepted = ({ context, event }: Moment): boolean =>
+  event.type === "userMessage" && judgeMessage(context, event.messageId).kind === "ok";
+
+const isToRun = ({ event }: Moment): boolean => event.type === "userMessage" && event.run !== false;
+
+const isAfterInterrupt = (moment: Moment): boolean =>
+  moment.context.pausedBy === "interrupt" && isAccepted(moment) && isToRun(moment);
 
 /** The questions that the conversation machine's transitions ask, by name. */
 export const conversationGuards = {
   hasMessages: ({ context }: Moment) => pendingMessages(context) > 0,
   hasHeldMessages: ({ context }: Moment) => pendingMessages(context) > 0 && context.isPauseRequested,
-  isAcceptable: ({ context, event }: Moment) =>
-    event.type === "userMessage" && judgeMessage(context, event.messageId).kind === "ok",
-  isAcceptedAfterInterrupt: ({ context, event }: Moment) =>
-    context.pausedBy === "interrupt" &&
-    event.type === "userMessage" &&
-    judgeMessage(context, event.messageId).kind === "ok",
+  /** A fork without a message of its own waits until it is told to run. */
+  beginsAtOnce: ({ context }: Moment) => context.messageIds.length > 0,
+  isAcceptedToRun: (moment: Moment) => isAccepted(moment) && isToRun(moment),
+  isAcceptable: isAccepted,
+  isAcceptedAfterInterrupt: isAfterInterrupt,
+  /** A message that arrives while the past of an interrupted conversation is condensed. */
+  isContinuation: (moment: Moment) => moment.context.rest === "paused" && isAfterInterrupt(moment),
+  isPauseOfTurn: ({ context }: Moment) => context.rest === "turn" && !context.isPauseRequested,
   isInterrupted: ({ context }: Moment) => context.pausedBy === "interrupt",
   isPauseRequested: ({ context }: Moment) => context.isPauseRequested,
   isPauseNews: ({ context }: Moment) => !context.isPauseRequested,
-  isTask: ({ context }: Moment) => context.parentTask !== undefined,
+  endsWithAnswer: ({ context }: Moment) => context.parentTask !== undefined || context.once === true,
   isReplyWithCalls: (moment: Moment) => (replyOf(moment)?.toolCalls.length ?? 0) > 0,
   isAnswer: (moment: Moment) => {
     const reply = replyOf(moment);
@@ -38,5 +50,19 @@ export const conversationGuards = {
   isStuck: ({ context }: Moment) => context.repeat.count >= turn.MAX_EQUAL_STEPS,
   wasStuck: ({ context }: Moment) => context.lastFailure?.cause === "stuck",
   isOutOfIterations: ({ context }: Moment) => context.iteration >= context.agent.limits.maxIterations,
+  isFirstDeletion: ({ context }: Moment) => context.isDeleted !== true,
+  isPatientDeletion: ({ context, event }: Moment) =>
+    context.isDeleted !== true && event.type === "delete" && event.children === "await",
+  isImpatientDeletion: ({ event }: Moment) => event.type === "delete" && event.children !== "await",
+  isDescriptionNews: ({ context, event }: Moment) =>
+    event.type === "describe" && context.isDeleted !== true && isOtherDescription(context, event),
+  isModelNews: ({ context, event }: Moment) => event.type === "switchModel" && event.model !== context.agent.model,
+  isForkNews: ({ context, event }: Moment) =>
+    event.type === "forked" && judgeFork(context.forks ?? [], event.fork).kind === "ok",
+  isCondensable: ({ context }: Moment) => context.usage.modelCalls > 0 || context.fork !== undefined,
+  isCondenseNews: ({ context }: Moment) => context.isCondenseRequested !== true,
+  isCondenseRequested: ({ context }: Moment) => context.isCondenseRequested === true,
+  isCondensation: ({ context, event }: Moment) => childOutcomeOf(event)?.childId === turn.runningCondenser(context),
+  isRest: ({ context }: Moment, { rest }: { rest: Rest }) => context.rest === rest,
   hasNothingToWaitFor: ({ context }: Moment) => context.ending.length === 0,
 };

@@ -1,5 +1,6 @@
 import { AgentDefinition } from "@holdfast/protocol";
 import { z } from "zod";
+import { ForkPoint } from "./conversation-fork.ts";
 
 /** Characters of one user message or prompt. */
 export const MAX_MESSAGE_CHARACTERS = 100_000;
@@ -16,14 +17,22 @@ export const ParentTask = z.object({
 });
 export type ParentTask = Readonly<z.infer<typeof ParentTask>>;
 
+/** What people know a conversation by. */
+export const Title = z.string().min(1).max(200);
+export const Tags = z.record(z.string().regex(/^[a-z0-9]{1,64}$/), z.string().max(256));
+
 /** What a conversation is started with. */
 export const ConversationInput = z.object({
   agent: AgentDefinition,
   /** Agents it, and the agents it delegates to, may delegate to; by name. */
   agents: z.record(z.string(), AgentDefinition).default({}),
-  title: z.string().min(1).max(200).optional(),
-  tags: z.record(z.string().regex(/^[a-z0-9]{1,64}$/), z.string().max(256)).default({}),
+  title: Title.optional(),
+  tags: Tags.default({}),
   parentTask: ParentTask.optional(),
+  /** It goes on from a place in another one. */
+  fork: ForkPoint.optional(),
+  /** It is there for one answer, and ends with it: a question aside. */
+  once: z.boolean().optional(),
   /** First user message; its message id is {@link PROMPT_MESSAGE_ID}. */
   prompt: z.string().min(1).max(MAX_MESSAGE_CHARACTERS).optional(),
 });

@@ -65,7 +65,7 @@ export function outputOf(context: ConversationContext): ConversationOutput {
   const { conversationId, usage, outcome, lastText, lastFailure } = context;
   const base = { conversationId, usage };
   if (outcome === "answered") return { ...base, outcome, text: lastText };
-  const partial = lastText === "" ? {} : { partial: lastText };
+  const partial = lastText === "" || context.isDeleted === true ? {} : { partial: lastText };
   if (outcome === "failed" && lastFailure !== undefined) return { ...base, outcome, failure: lastFailure, ...partial };
   return { ...base, outcome: "closed", ...partial };
 }

@@ -5,7 +5,7 @@ import { outcomeToResult } from "./call-outcome.ts";
 import { planCalls } from "./call-plan.ts";
 import type { Abandonment } from "./call-result.ts";
 import { childOutcomeOf } from "./child-outcome.ts";
-import type { ConversationContext } from "./conversation-context.ts";
+import type { ConversationContext, Rest } from "./conversation-context.ts";
 import type { ConversationMachineEvent } from "./conversation-event.ts";
 import { conversationGuards } from "./conversation-guards.ts";
 import type { ConversationInput } from "./conversation-input.ts";
@@ -13,6 +13,7 @@ import type { ConversationOutput } from "./conversation-output.ts";
 import { callerOf, LIMITS, modelFailureOf, openCallOf, replyOf } from "./conversation-reading.ts";
 import * as turn from "./conversation-turn.ts";
 import type { ConversationEmitted } from "./emitted-event.ts";
+import { descriptionOf } from "./describe-conversation.ts";
 import type { ModelJobInput, ToolJobInput } from "./job-input.ts";
 import type { OwnerWaitEvent } from "./owner-wait-event.ts";
 import type { OwnerWaitInput } from "./owner-wait-input.ts";
@@ -63,6 +64,38 @@ export const conversationSetup = setup({
     acceptMessage: assign(({ context, event }) =>
       event.type === "userMessage" ? turn.withMessage(context, event.messageId) : {},
     ),
+    describe: assign(({ event }) => (event.type === "describe" ? descriptionOf(event) : {})),
+    switchModel: assign(({ context, event }) =>
+      event.type === "switchModel" ? { agent: { ...context.agent, model: event.model } } : {},
+    ),
+    noteFork: assign(({ context, event }) =>
+      event.type === "forked" ? { forks: [...(context.forks ?? []), event.fork] } : {},
+    ),
+    // What is left says who it was; the journal goes once nobody needs it.
+    noteDeletion: assign(({ context }) => ({
+      isDeleted: true,
+      title: undefined,
+      tags: {},
+      lastText: "",
+      agent: { ...context.agent, instructions: "" },
+    })),
+    requestCondense: assign({ isCondenseRequested: true }),
+    callCondenser: enqueueActions(({ context, enqueue }) => {
+      const { agent, iteration, messagesTaken } = context;
+      const usage = { ...context.usage, modelCalls: context.usage.modelCalls + 1 };
+      enqueue.assign({ usage, isCondenseRequested: false });
+      enqueue.spawnChild("model.generate", {
+        id: turn.runningCondenser({ ...context, usage }),
+        input: { agent, iteration, messagesTaken, purpose: "condense" },
+      });
+    }),
+    takeCondensation: assign(({ context, event }) => {
+      const outcome = childOutcomeOf(event);
+      const reply = outcome?.kind === "done" ? turn.tryModelReply(outcome.output) : undefined;
+      return reply === undefined ? {} : { usage: turn.usageWith(context, reply) };
+    }),
+    dropCondensation: enqueueActions(({ context, enqueue }) => enqueue.stopChild(turn.runningCondenser(context))),
+    noteRest: assign((_, { rest }: { rest: Rest }) => ({ rest })),
     requestPause: assign({ isPauseRequested: true }),
     dropPauseRequest: assign({ isPauseRequested: false }),
     notePausedBy: assign((_, { by }: { by: ConversationContext["pausedBy"] }) => ({ pausedBy: by })),
@@ -72,7 +105,7 @@ export const conversationSetup = setup({
       enqueue.assign(next);
       enqueue.spawnChild("model.generate", {
         id: turn.runningModelChild(next),
-        input: { agent: next.agent, iteration: next.iteration },
+        input: { agent: next.agent, iteration: next.iteration, messagesTaken: next.messagesTaken },
       });
     }),
     takeReply: enqueueActions(({ context, event, enqueue }) => {
@@ -135,10 +168,11 @@ export const conversationSetup = setup({
     }),
     abandonStep: enqueueActions(({ context, enqueue }, { why }: { why: Abandonment }) => {
       enqueue.stopChild(turn.runningModelChild(context));
+      enqueue.stopChild(turn.runningCondenser(context));
       const ended = turn.openCalls(context);
       for (const { kind, childId } of ended) {
         if (kind === "local") enqueue.stopChild(childId);
-        else enqueue.sendTo(childId, { type: "cancel", reason: why });
+        else if (why !== "await") enqueue.sendTo(childId, { type: "cancel", reason: why });
       }
       enqueue.assign(turn.withCallsEnded(context, ended, true));
     }),

@@ -16,6 +16,7 @@ const STATUS_OF: Readonly<Record<string, ConversationStatus>> = {
   failed: "error",
   stuck: "stuck",
   closing: "closed",
+  awaiting: "closed",
   closed: "closed",
   finished: "closed",
 };

@@ -32,6 +32,15 @@ export function tryModelChildId(childId: string): { modelCall: number; messagesT
 export const runningModelChild = (context: ConversationContext): string =>
   modelChildId(context.usage.modelCalls, context.messagesTaken);
 
+/** The child that condenses the past in state `condensing`; named like a model call, and numbered with them. */
+export const runningCondenser = ({ usage, messagesTaken }: ConversationContext): string =>
+  `condense-${usage.modelCalls}-${messagesTaken}`;
+
+/** Reads the name of a condensation; undefined for other children. */
+export function tryCondenserId(childId: string): { modelCall: number; messagesTaken: number } | undefined {
+  return childId.startsWith("condense-") ? tryModelChildId(childId.replace("condense", "model")) : undefined;
+}
+
 /** A message is accepted: it waits for the next model call. */
 export function withMessage(context: ConversationContext, messageId: string): Changes {
   const messageIds = [...context.messageIds, messageId].slice(-MAX_PENDING_MESSAGES);
@@ -50,15 +59,17 @@ export function withModelCall(context: ConversationContext): ConversationContext
   };
 }
 
+/** Usage with what a reply cost. */
+export const usageWith = ({ usage }: ConversationContext, reply: ModelReply): ConversationContext["usage"] => ({
+  modelCalls: usage.modelCalls,
+  inputTokens: usage.inputTokens + reply.usage.inputTokens,
+  outputTokens: usage.outputTokens + reply.usage.outputTokens,
+});
+
 /** The model replied; `planned` are its calls. */
 export function withReply(context: ConversationContext, reply: ModelReply, planned: readonly PlannedCall[]): Changes {
-  const { usage } = context;
   return {
-    usage: {
-      modelCalls: usage.modelCalls,
-      inputTokens: usage.inputTokens + reply.usage.inputTokens,
-      outputTokens: usage.outputTokens + reply.usage.outputTokens,
-    },
+    usage: usageWith(context, reply),
     lastText: reply.text.trim() === "" ? context.lastText : boundedText(reply.text),
     calls: planned.map(({ callId, childId, name, digest, plan }) => ({
       callId,
@@ -125,8 +136,8 @@ export function unanswerOf(context: ConversationContext, reply: ModelReply): Fai
   if (reply.finishReason === "contentFilter") {
     return { cause: "policy", code: "HF-5003", message: "The model endpoint withheld the answer." };
   }
-  // Whoever delegated work would take an empty success for a result.
-  if (context.parentTask !== undefined && reply.text.trim() === "") {
+  // Whoever waits for this one answer would take an empty success for a result.
+  if ((context.parentTask !== undefined || context.once === true) && reply.text.trim() === "") {
     return { cause: "modelError", code: "HF-5004", message: "The agent ended without an answer." };
   }
   return undefined;

@@ -1,6 +1,9 @@
 import { IDLE_TAG } from "@holdfast/protocol";
 import { initialConversation } from "./conversation-context.ts";
 import { outputOf } from "./conversation-reading.ts";
+import { awaiting, closing } from "./conversation-ending.machine.ts";
+import { condensed, condensing } from "./conversation-condensing.machine.ts";
+import { restAfter } from "./conversation-failed.machine.ts";
 import { conversationSetup } from "./conversation-setup.machine.ts";
 import { ownIdOf } from "./own-id.ts";
 
@@ -15,7 +18,7 @@ import { ownIdOf } from "./own-id.ts";
 /** A conversation as an ordinary state machine; see the comment above and README.md. */
 export const conversationMachine = conversationSetup.createMachine({
   id: "conversation",
-  version: "1",
+  version: "2",
   context: ({ input, self }) => initialConversation(input, ownIdOf(self)),
   output: ({ context }) => outputOf(context),
   entry: { type: "announce", params: { type: "conversationCreated" } },
@@ -24,15 +27,31 @@ export const conversationMachine = conversationSetup.createMachine({
     // C4: outcomes of children that nobody waits for any more. Without these an error of one would end the conversation.
     "xstate.done.actor.*": { actions: "forgetChild" },
     "xstate.error.actor.*": { actions: "forgetChild" },
+    describe: { guard: "isDescriptionNews", actions: "describe" },
+    switchModel: { guard: "isModelNews", actions: "switchModel" },
+    forked: { guard: "isForkNews", actions: "noteFork" },
+    delete: [
+      { guard: "isPatientDeletion", target: ".awaiting", actions: "noteDeletion" },
+      { guard: "isFirstDeletion", target: ".closing", actions: "noteDeletion" },
+    ],
   },
   states: {
-    starting: { always: [{ guard: "hasMessages", target: "turn" }, { target: "idle" }] },
+    starting: { always: [{ guard: "beginsAtOnce", target: "turn" }, { target: "idle" }] },
 
     idle: {
       tags: IDLE_TAG,
       entry: ["dropPauseRequest", { type: "announce", params: { type: "conversationIdle" } }],
       on: {
-        userMessage: { guard: "isAcceptable", target: "turn", actions: "acceptMessage" },
+        userMessage: [
+          { guard: "isAcceptedToRun", target: "turn", actions: "acceptMessage" },
+          { guard: "isAcceptable", actions: "acceptMessage" },
+        ],
+        run: { guard: "hasMessages", target: "turn" },
+        condense: {
+          guard: "isCondensable",
+          target: "condensing",
+          actions: { type: "noteRest", params: { rest: "idle" } },
+        },
         close: { target: "closing" },
       },
     },
@@ -51,6 +70,7 @@ export const conversationMachine = conversationSetup.createMachine({
           ],
         },
         close: { target: "closing" },
+        condense: { guard: "isCondenseNews", actions: "requestCondense" },
         cancelTask: { guard: "isOpenCall", actions: "cancelCall" },
         taskStatus: { guard: "isStatusNews", actions: "noteTaskStatus" },
         "xstate.done.actor.*": { guard: "isCallOutcome", actions: ["settleCall", "forgetChild"] },
@@ -107,6 +127,11 @@ export const conversationMachine = conversationSetup.createMachine({
                   target: "#conversation.paused",
                   actions: { type: "notePausedBy", params: { by: "pause" } },
                 },
+                {
+                  guard: "isCondenseRequested",
+                  target: "#conversation.condensing",
+                  actions: { type: "noteRest", params: { rest: "turn" } },
+                },
                 { guard: "hasMessages", target: "thinking" },
                 {
                   guard: "isStuck",
@@ -143,8 +168,17 @@ export const conversationMachine = conversationSetup.createMachine({
           target: "paused",
           actions: { type: "notePausedBy", params: { by: "pause" } },
         },
+        {
+          guard: "isCondenseRequested",
+          target: "condensing",
+          actions: { type: "noteRest", params: { rest: "idle" } },
+        },
         { guard: "hasMessages", target: "turn" },
-        { guard: "isTask", target: "finished", actions: { type: "noteOutcome", params: { outcome: "answered" } } },
+        {
+          guard: "endsWithAnswer",
+          target: "finished",
+          actions: { type: "noteOutcome", params: { outcome: "answered" } },
+        },
         { target: "idle" },
       ],
     },
@@ -157,7 +191,7 @@ export const conversationMachine = conversationSetup.createMachine({
           actions: { type: "notePausedBy", params: { by: "pause" } },
         },
         { guard: "hasMessages", target: "turn" },
-        { guard: "isTask", target: "failed", actions: { type: "noteOutcome", params: { outcome: "failed" } } },
+        { guard: "endsWithAnswer", target: "failed", actions: { type: "noteOutcome", params: { outcome: "failed" } } },
         { guard: "wasStuck", target: "stuck" },
         { target: "error" },
       ],
@@ -177,38 +211,24 @@ export const conversationMachine = conversationSetup.createMachine({
         ],
         pause: { guard: "isInterrupted", actions: { type: "notePausedBy", params: { by: "pause" } } },
         resume: { target: "turn.working.deciding" },
+        run: { target: "turn.working.deciding" },
+        condense: {
+          guard: "isCondensable",
+          target: "condensing",
+          actions: { type: "noteRest", params: { rest: "paused" } },
+        },
         close: { target: "closing" },
       },
     },
 
-    error: {
-      tags: IDLE_TAG,
-      entry: ["dropPauseRequest", { type: "announce", params: { type: "conversationError" } }],
-      on: {
-        userMessage: { guard: "isAcceptable", target: "turn", actions: "acceptMessage" },
-        resume: { target: "turn", actions: "renewAllowance" },
-        close: { target: "closing" },
-      },
-    },
+    error: restAfter("error", "conversationError"),
+    stuck: restAfter("stuck", "conversationStuck"),
 
-    stuck: {
-      tags: IDLE_TAG,
-      entry: ["dropPauseRequest", { type: "announce", params: { type: "conversationStuck" } }],
-      on: {
-        userMessage: { guard: "isAcceptable", target: "turn", actions: "acceptMessage" },
-        resume: { target: "turn", actions: "renewAllowance" },
-        close: { target: "closing" },
-      },
-    },
+    condensing,
+    condensed,
 
-    closing: {
-      entry: [
-        { type: "abandonStep", params: { why: "close" } },
-        { type: "noteOutcome", params: { outcome: "closed" } },
-      ],
-      always: { guard: "hasNothingToWaitFor", target: "closed" },
-      after: { closingGrace: { target: "closed" } },
-    },
+    closing,
+    awaiting,
 
     closed: { type: "final", entry: { type: "announce", params: { type: "conversationClosed" } } },
     finished: { type: "final", entry: { type: "announce", params: { type: "conversationClosed" } } },

@@ -1,6 +1,7 @@
 export { DelegateArguments } from "./call-arguments.ts";
 export { ConversationContext, MAX_PENDING_MESSAGES } from "./conversation-context.ts";
 export { ConversationEvent } from "./conversation-event.ts";
+export { forkPointOf, type ForkPoint } from "./conversation-fork.ts";
 export { ConversationInput, MAX_DELEGATION_DEPTH, ParentTask, PROMPT_MESSAGE_ID } from "./conversation-input.ts";
 export { ConversationOutput, Usage } from "./conversation-output.ts";
 export { conversationStatus, type ConversationState } from "./conversation-status.ts";
@@ -28,4 +29,4 @@ export { TaskOutput } from "./task-output.ts";
 export { taskOutputToResult } from "./task-result.ts";
 export { taskStatus } from "./task-status.ts";
 export { taskMachine } from "./task.machine.ts";
-export { foldTranscript } from "./transcript.ts";
+export { foldTranscript, inheritedTranscript } from "./transcript.ts";

@@ -10,7 +10,15 @@ const filledByShell = {
 };
 
 /** Input of the job `model.generate`; its output is a `ModelReply`. */
-export const ModelJobInput = z.object({ ...filledByShell, agent: AgentDefinition, iteration: z.number() });
+export const ModelJobInput = z.object({
+  ...filledByShell,
+  agent: AgentDefinition,
+  iteration: z.number(),
+  /** User messages that this call is shown: later ones wait for the next call, also when this one is made again. */
+  messagesTaken: z.number().optional(),
+  /** What is wanted instead of the next step: a summary of the transcript. */
+  purpose: z.literal("condense").optional(),
+});
 export type ModelJobInput = Readonly<z.infer<typeof ModelJobInput>>;
 
 /** Input of the jobs `tool.run.*`; the output is a string, `{ ok, content }`, or any JSON value. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { StepCall } from "./conversation-context.ts";
+import { ForkPoint } from "./conversation-fork.ts";
 import { conversationStatus } from "./conversation-status.ts";
 import { presentFields } from "./present-fields.ts";
 import { taskStatus } from "./task-status.ts";
@@ -14,7 +15,11 @@ const ListedConversation = z.looseObject({
   agent: AgentName,
   title: z.string().optional(),
   calls: z.array(StepCall),
+  tags: z.record(z.string(), z.string()).optional(),
   parentTask: z.looseObject({ taskId: z.string() }).optional(),
+  fork: ForkPoint.optional(),
+  once: z.boolean().optional(),
+  isDeleted: z.boolean().optional(),
   lastFailure: z.looseObject({ cause: z.string() }).optional(),
 });
 const ListedTask = z.looseObject({
@@ -26,7 +31,8 @@ const ListedTask = z.looseObject({
 const ListedWait = z.looseObject({ agent: z.string(), status: z.string(), assignee: z.string() });
 
 /**
- * List fields of an actor: `status` and `agent`, where there are such `title`, `waitingOn`, `cause`, `task`, `assignee`.
+ * List fields of an actor: `status` and `agent`, where there are such `title`, `waitingOn`, `cause`, `task`, `assignee`;
+ * of a conversation also `tag.<name>`, `forkOf` (`<key>@<revision>`), `aside` and `deleted`.
  *
  * @param type     actor type; other types than the three of this package have none
  * @param context  context of its snapshot
@@ -39,14 +45,22 @@ export function listFieldsOf(type: string, context: unknown, value: unknown): Li
     if (data === undefined) return {};
     const { status, waitingOn } = conversationStatus(value, data);
     const cause = status === "error" || status === "stuck" ? data.lastFailure?.cause : undefined;
-    return presentFields({
+    const { fork, tags = {} } = data;
+    const fields = presentFields({
       status,
       agent: data.agent.name,
       title: data.title,
       waitingOn,
       cause,
       task: data.parentTask?.taskId,
+      forkOf: fork && `${fork.conversation}@${fork.rev}`,
+      ...Object.fromEntries(Object.entries(tags).map(([tag, value]) => [`tag.${tag}`, value])),
     });
+    return {
+      ...fields,
+      ...(data.once === true && { aside: true }),
+      ...(data.isDeleted === true && { deleted: true }),
+    };
   }
   if (type === "task") {
     const { data } = ListedTask.safeParse(context);

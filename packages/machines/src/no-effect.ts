@@ -2,11 +2,13 @@ import { Principal, type PlainEvent } from "@holdfast/protocol";
 import { z } from "zod";
 import { topState } from "./conversation-status.ts";
 import { judgeAnswer, type Refusal } from "./judge-answer.ts";
+import { judgeFork } from "./judge-fork.ts";
 import { judgeMessage } from "./judge-message.ts";
 import { OwnerWaitContext } from "./owner-wait-context.ts";
 import { OwnerWaitReply } from "./owner-wait-event.ts";
 
 const Queue = z.looseObject({ messages: z.number(), messagesTaken: z.number(), messageIds: z.array(z.string()) });
+const Forked = z.looseObject({ forks: z.array(z.string()).optional() });
 const Message = z.looseObject({ messageId: z.string() });
 const Sent = z.looseObject({ principal: Principal.optional() });
 
@@ -37,6 +39,17 @@ export function noEffectOf(type: string, context: unknown, value: unknown, event
     const message = Message.safeParse(event);
     const verdict = queue.success && message.success ? judgeMessage(queue.data, message.data.messageId) : undefined;
     if (verdict !== undefined && verdict.kind !== "ok") return verdict;
+    // Nobody will ever take it in, and its sender must not believe otherwise.
+    if (["closing", "awaiting"].includes(topState(value))) {
+      const ends = `The conversation is about to end and takes no more messages. Start another one, or fork it.`;
+      return { kind: "refused", code: "HF-3009", why: "closed", reason: ends };
+    }
+  }
+  if (type === "conversation" && event.type === "forked") {
+    const known = Forked.safeParse(context);
+    const fork = typeof event["fork"] === "string" ? event["fork"] : "";
+    const verdict = judgeFork(known.data?.forks ?? [], fork);
+    if (verdict.kind !== "ok") return verdict;
   }
   return { kind: "noEffect", reason };
 }

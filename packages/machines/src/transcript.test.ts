@@ -1,5 +1,6 @@
 import type { PlainEvent, TranscriptMessage } from "@holdfast/protocol";
 import { describe, expect, test } from "vitest";
+import { ModelJobInput } from "./job-input.ts";
 import { foldTranscript } from "./transcript.ts";
 import { startConversation, type ConversationRig } from "./testing/conversation-rig.ts";
 import { pathOfImpure, problemOfHistory } from "./testing/provider-history.ts";
@@ -198,4 +199,16 @@ describe.each(Array.from({ length: 30 }, (_, index) => [index + 1]))("a random l
       }, 0);
     expect(count("tool") + open).toBe(count("assistant"));
   });
+});
+
+test("T3: a model call that is made again is shown what it was shown the first time, not what was said since", () => {
+  const rig = startConversation({ prompt: "go" });
+  const first = rig.modelStarts[0]?.transcript;
+  rig.say("m1");
+  const { messagesTaken } = ModelJobInput.parse(rig.jobInput("model-1-1"));
+  expect(foldTranscript(rig.journal, [], messagesTaken)).toEqual(first);
+  expect(foldTranscript(rig.journal)).toHaveLength(2);
+  rig.reply(reply("done"));
+  const next = ModelJobInput.parse(rig.jobInput("model-2-2"));
+  expect(foldTranscript(rig.journal, [], next.messagesTaken)).toEqual(rig.modelStarts[1]?.transcript);
 });

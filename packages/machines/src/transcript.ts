@@ -3,15 +3,17 @@ import { outcomeToResult } from "./call-outcome.ts";
 import { planCalls, type Caller, type PlannedCall } from "./call-plan.ts";
 import { abandonedResult, errorResult, type Abandonment } from "./call-result.ts";
 import { childOutcomeOf } from "./child-outcome.ts";
+import { sharedMessages } from "./conversation-context.ts";
 import { ConversationInput, PROMPT_MESSAGE_ID } from "./conversation-input.ts";
 import { z } from "zod";
-import { tryModelChildId, tryModelReply } from "./conversation-turn.ts";
+import { tryCondenserId, tryModelChildId, tryModelReply } from "./conversation-turn.ts";
 
 // The transcript of a conversation, read out of its journal.
 //   T1 an assistant message with tool calls is followed by one tool message with one result per call, in call order
 //   T2 the order in which results arrived leaves no trace
 //   T3 a user message stands after the replies that were given without knowing it, and before all others
 //   T4 every user message stands once, in the order of acceptance
+//   T5 a summary stands for everything that was shown to a model before it; the journal keeps it all
 
 type UserMessage = Extract<TranscriptMessage, { role: "user" }>;
 
@@ -28,22 +30,49 @@ interface Fold {
 /**
  * The messages of a conversation, as a model may be given them.
  *
- * @param events  the applied events of its journal, from the first, in order of revision
+ * @param events     the applied events of its journal, from the first, in order of revision
+ * @param inherited  what it shares with the conversation it was forked from, by {@link inheritedTranscript}
+ * @param messagesTaken  user messages that a model call is to be shown; default: all. A call that is made again reads a journal that has grown
  * @returns messages that every provider accepts as a history whenever a model call is running or about to; while calls
  *   are open, the last tool message holds the results there are so far
  */
-export function foldTranscript(events: readonly PlainEvent[]): readonly TranscriptMessage[] {
+export function foldTranscript(
+  events: readonly PlainEvent[],
+  inherited: readonly TranscriptMessage[] = [],
+  messagesTaken: number = Number.POSITIVE_INFINITY,
+): readonly TranscriptMessage[] {
+  const fold = foldOf(events, inherited);
+  closeStep(fold);
+  return [...fold.messages, ...fold.waiting.slice(0, Math.max(0, messagesTaken - fold.placed))];
+}
+
+/**
+ * What a fork shares with its origin: the messages up to the place of the fork. Calls that were open there have no result of their own in the
+ * fork: their tasks, questions and jobs belong to the origin (F53).
+ *
+ * @param events  the applied events of the origin's journal, up to and including the revision of the fork
+ */
+export function inheritedTranscript(
+  events: readonly PlainEvent[],
+  inherited: readonly TranscriptMessage[] = [],
+): readonly TranscriptMessage[] {
+  const fold = foldOf(events, inherited);
+  for (const call of openCallsOf(fold)) settle(fold, call, errorResult(call, LOST_TO_FORK));
+  closeStep(fold);
+  return [...fold.messages, ...fold.waiting];
+}
+
+function foldOf(events: readonly PlainEvent[], inherited: readonly TranscriptMessage[]): Fold {
   const fold: Fold = {
     caller: { agent: NO_AGENT, agents: {}, depth: 0 },
-    messages: [],
+    messages: [...inherited],
     waiting: [],
     placed: 0,
     calls: [],
     results: new Map(),
   };
   for (const event of events) apply(fold, event);
-  closeStep(fold);
-  return [...fold.messages, ...fold.waiting];
+  return fold;
 }
 
 const NO_AGENT: Caller["agent"] = {
@@ -59,11 +88,22 @@ const NO_AGENT: Caller["agent"] = {
 const AcceptedMessage = z.looseObject({ messageId: z.string(), text: z.string() });
 const AcceptedCancel = z.looseObject({ callId: z.string(), reason: z.string().optional() });
 
+const LOST_TO_FORK = {
+  cause: "cancel",
+  code: "HF-5203",
+  message: "lost to fork: this conversation was forked while the call was open. It may have had effects.",
+} as const;
+
 const NO_RESULT = { cause: "internal", code: "HF-5103", message: "No result of this call was recorded." } as const;
 
 function apply(fold: Fold, event: PlainEvent): void {
   const outcome = childOutcomeOf(event);
   if (outcome !== undefined) {
+    const condenser = tryCondenserId(outcome.childId);
+    if (condenser !== undefined) {
+      if (outcome.kind === "done") condense(fold, condenser.modelCall, outcome.output);
+      return;
+    }
     const model = tryModelChildId(outcome.childId);
     if (model !== undefined) {
       if (outcome.kind === "done") applyReply(fold, model, outcome.output);
@@ -82,19 +122,31 @@ function apply(fold: Fold, event: PlainEvent): void {
 function applyStart(fold: Fold, input: unknown): void {
   const parsed = ConversationInput.safeParse(input);
   if (!parsed.success) return;
-  const { agent, agents, parentTask, prompt } = parsed.data;
+  const { agent, agents, parentTask, prompt, fork } = parsed.data;
+  fold.placed = sharedMessages(fork); // they stand in what is inherited
   fold.caller = { agent, agents, depth: parentTask?.depth ?? 0 };
   if (prompt !== undefined) accept(fold, PROMPT_MESSAGE_ID, prompt);
 }
 
 function applyOutside(fold: Fold, event: PlainEvent): void {
   if (event.type === "interrupt" || event.type === "close") abandon(fold, event.type);
+  if (event.type === "delete") abandon(fold, "await");
   const message = event.type === "userMessage" ? AcceptedMessage.safeParse(event).data : undefined;
   if (message !== undefined) accept(fold, message.messageId, message.text);
   const cancel = event.type === "cancelTask" ? AcceptedCancel.safeParse(event).data : undefined;
   const call = cancel && fold.calls.find((call) => call.callId === cancel.callId);
   if (call !== undefined) settle(fold, call, abandonedResult(call, "cancelTask", cancel?.reason));
 }
+
+/** A summary replaces what it was made of, when it is any shorter. Messages that waited meanwhile are not in it. */
+function condense(fold: Fold, modelCall: number, output: unknown): void {
+  const text = tryModelReply(output)?.text.trim() ?? "";
+  const summary = { role: "user", messageId: `summary-${modelCall}`, text: `${SUMMARY_HEAD}\n${text}` } as const;
+  if (text === "" || summary.text.length >= JSON.stringify(fold.messages).length) return;
+  fold.messages.splice(0, fold.messages.length, summary);
+}
+
+const SUMMARY_HEAD = "Summary of this conversation so far:";
 
 function accept(fold: Fold, messageId: string, text: string): void {
   fold.waiting = [...fold.waiting, { role: "user", messageId, text }];

@@ -24,6 +24,7 @@ export const ERROR_CATALOGUE = {
   "HF-3010": { title: "Outcome of a job is ambiguous", next: "refuse" },
   "HF-3011": { title: "Message is not applied in this order", next: "retry" },
   "HF-3012": { title: "Actor was started with other content", next: "refuse" },
+  "HF-3013": { title: "History of a fork is gone", next: "refuse" },
   "HF-3020": { title: "Partition has too much waiting", next: "retry" },
   "HF-3030": { title: "Node is not alive", next: "refuse" },
   "HF-3101": { title: "Machine threw while a message was applied", next: "refuse" },

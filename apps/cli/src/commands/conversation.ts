@@ -1,43 +1,73 @@
 import { randomBytes } from "node:crypto";
 import { agentNamed } from "@holdfast/agents";
-import { foldTranscript } from "@holdfast/machines";
-import { isErrorCode, RuntimeFault } from "@holdfast/protocol";
-import type { Command } from "commander";
-import { table } from "../output.ts";
+import { InvalidArgumentError, type Command } from "commander";
 import { resultText } from "../result-text.ts";
 import { withClient, type CommandContext, type GlobalOptions } from "./command-context.ts";
+import { controlCommands } from "./conversation-control.ts";
+import { viewCommands } from "./conversation-view.ts";
+import { tagOption, type Tags } from "./tag-option.ts";
 
 interface StartOptions extends GlobalOptions {
   readonly id?: string;
   readonly agent: string;
   readonly title?: string;
+  readonly tag?: Tags;
+  readonly user?: string;
+  readonly tenant?: string;
 }
 interface SendOptions extends GlobalOptions {
   readonly messageId?: string;
+  readonly run: boolean;
 }
+interface ForkCommandOptions extends GlobalOptions {
+  readonly as?: string;
+  readonly rev?: number;
+  readonly title?: string;
+}
+interface AskOptions extends GlobalOptions {
+  readonly askId?: string;
+  readonly timeout: number;
+}
+
+const numberOption = (text: string): number => {
+  const number = Number(text);
+  if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError("Expected a whole number from 1.");
+  return number;
+};
+
+const newId = (prefix: string): string => `${prefix}-${randomBytes(6).toString("hex")}`;
 
 /** `holdfast conversation …` */
 export function conversationCommands(program: Command, context: CommandContext): void {
   const conversation = program.command("conversation").description("talk to agents");
+  talkCommands(conversation, context);
+  controlCommands(conversation, context);
+  viewCommands(conversation, context);
+}
 
+function talkCommands(conversation: Command, context: CommandContext): void {
   conversation
     .command("start")
     .argument("[prompt]", "first message")
-    .option("--id <id>", "id; the same id finds the same conversation")
+    .option("--id <id>", "id; the same id with the same content finds the same conversation")
     .option("--agent <name>", "which agent", "surveyor")
     .option("--title <text>", "a name for people")
+    .option("--tag <name=value>", "for filters; may be given several times", tagOption)
+    .option("--user <id>", "for whom, when you are a service")
+    .option("--tenant <id>", "for whose tenant")
     .option("--json")
     .action((prompt: string | undefined, options: StartOptions) =>
       withClient(context, options, "client", async ({ holdfast }, output) => {
-        const id = options.id ?? `c-${randomBytes(6).toString("hex")}`;
-        const { agent, agents } = agentNamed(options.agent, context.config().HOLDFAST_MODEL);
+        const { id = newId("c"), title, tag: tags, user, tenant } = options;
+        const agents = agentNamed(options.agent, context.config().HOLDFAST_MODEL);
+        const onBehalf = { ...(user !== undefined && { user }), ...(tenant !== undefined && { tenant }) };
         const input = {
-          agent,
-          agents,
+          ...agents,
           ...(prompt !== undefined && { prompt }),
-          ...(options.title !== undefined && { title: options.title }),
+          ...(title !== undefined && { title }),
+          ...(tags !== undefined && { tags }),
         };
-        const result = await holdfast.start("conversation", id, input);
+        const result = await holdfast.conversations.start(id, input, onBehalf);
         output.result({ id, key: holdfast.key("conversation", id), result }, `${id}: ${resultText(result)}`);
       }),
     );
@@ -47,92 +77,50 @@ export function conversationCommands(program: Command, context: CommandContext):
     .argument("<id>")
     .argument("<text>")
     .option("--message-id <id>", "the same id is taken once")
+    .option("--no-run", "keep it for the next turn, open none")
     .option("--json")
     .action((id: string, text: string, options: SendOptions) =>
       withClient(context, options, "client", async ({ holdfast }, output) => {
-        const messageId = options.messageId ?? `m-${randomBytes(6).toString("hex")}`;
-        const result = await holdfast.send(
-          { type: "conversation", id },
-          { type: "userMessage", messageId, text },
-          { idempotencyKey: messageId },
-        );
-        if (result.kind === "refused")
-          throw new RuntimeFault(
-            isErrorCode(result.code) ? result.code : "HF-3001",
-            `Conversation ${id}: ${result.reason}`,
-          );
+        const { messageId = newId("m"), run } = options;
+        const result = await holdfast.conversations.send(id, text, { messageId, ...(!run && { run }) });
         output.result({ id, messageId, result }, resultText(result));
       }),
     );
 
-  for (const verb of ["pause", "resume", "interrupt", "close"] as const) {
-    conversation
-      .command(verb)
-      .argument("<id>")
-      .option("--json")
-      .action((id: string, options: GlobalOptions) =>
-        withClient(context, options, "client", async ({ holdfast }, output) => {
-          const result = await holdfast.send({ type: "conversation", id }, { type: verb });
-          output.result({ id, result }, resultText(result));
-          if (result.kind === "refused") process.exitCode = 1;
-        }),
-      );
-  }
-
   conversation
-    .command("show")
+    .command("fork")
+    .description("go on from a place in a conversation, in a new one")
     .argument("<id>")
+    .argument("[prompt]", "its first message of its own")
+    .option("--as <id>", "id of the fork; the same id finds the same fork")
+    .option("--rev <n>", "last revision they share; default: the present one", numberOption)
+    .option("--title <text>", "a name for people")
     .option("--json")
-    .action((id: string, options: GlobalOptions) =>
+    .action((id: string, prompt: string | undefined, options: ForkCommandOptions) =>
       withClient(context, options, "client", async ({ holdfast }, output) => {
-        const key = holdfast.key("conversation", id);
-        const actor = await holdfast.read.actor(key);
-        if (actor === undefined)
-          throw new RuntimeFault(
-            "HF-3001",
-            `Conversation ${id}: there is none. "holdfast conversation list" shows all.`,
-          );
-        const transcript = foldTranscript((await holdfast.read.journal(key)).map(({ event }) => event));
-        const lines = transcript.map((message) => {
-          if (message.role === "user") return `you: ${message.text}`;
-          if (message.role === "tool")
-            return message.results.map(({ name, content }) => `  ${name} → ${oneLine(content)}`).join("\n");
-          const calls = message.toolCalls.map(({ name, input }) => `  ${name}(${oneLine(JSON.stringify(input))})`);
-          return [...(message.text === "" ? [] : [`agent: ${message.text}`]), ...calls].join("\n");
+        const { as = newId("c"), rev, title } = options;
+        const result = await holdfast.conversations.fork(id, {
+          as,
+          ...(rev !== undefined && { rev }),
+          ...(prompt !== undefined && { prompt }),
+          ...(title !== undefined && { title }),
         });
-        output.result(
-          { id, key, status: actor.header.list, rev: actor.header.rev, transcript },
-          [`${id}: ${String(actor.header.list["status"])}`, ...lines].join("\n"),
-        );
+        output.result({ id: as, forkOf: id, key: holdfast.key("conversation", as), result }, `${as}: fork of ${id}`);
       }),
     );
 
   conversation
-    .command("list")
+    .command("ask")
+    .description("ask about a conversation and leave it as it is")
+    .argument("<id>")
+    .argument("<question>")
+    .option("--ask-id <id>", "the same id has the same answer")
+    .option("--timeout <seconds>", "how long to wait", numberOption, 120)
     .option("--json")
-    .action((options: GlobalOptions) =>
+    .action((id: string, question: string, { askId = newId("aside"), timeout, ...options }: AskOptions) =>
       withClient(context, options, "client", async ({ holdfast }, output) => {
-        const headers = await holdfast.read.headers("conversation");
-        const own = headers.filter(({ list }) => list["task"] === undefined);
-        const rows = own.map(({ key, rev, list }) => ({ id: key.split(".")[2] ?? key, ...list, rev }));
-        output.result(
-          { conversations: rows },
-          table([
-            ["conversation", "status", "agent", "title", "revision"],
-            ...own.map(({ key, rev, list }) => [
-              key.split(".")[2] ?? key,
-              String(list["status"] ?? ""),
-              String(list["agent"] ?? ""),
-              String(list["title"] ?? ""),
-              rev,
-            ]),
-          ]),
-        );
+        const answer = await holdfast.conversations.askAside(id, question, { askId, timeoutMs: timeout * 1000 });
+        output.result({ id, askId, answer }, answer);
       }),
     );
 }
-
-const oneLine = (text: string): string => {
-  const line = text.replaceAll(/\s+/g, " ");
-  return line.length > 120 ? `${line.slice(0, 119)}…` : line;
-};

@@ -47,6 +47,8 @@ export interface ConversationRig {
   fail(childId: string, error: unknown): boolean;
   /** Ids of the living children. */
   children(): readonly string[];
+  /** Input of a job that runs. */
+  jobInput(childId: string): unknown;
   transcript(): readonly TranscriptMessage[];
 }
 
@@ -54,8 +56,9 @@ const idOf = (ref: object): string => ("id" in ref && typeof ref.id === "string"
 
 type Input = Partial<InputFrom<typeof machine>>;
 
-/** Starts a conversation of the test agent. */
-export function startConversation(input: Input = {}): ConversationRig {
+/** Starts a conversation of the test agent. @param shared  what a fork has in common with its origin */
+export function startConversation(input: Input = {}, shared: readonly TranscriptMessage[] = []): ConversationRig {
+  const inputs = new Map<string, unknown>();
   const journal: PlainEvent[] = [];
   const modelStarts: ModelStart[] = [];
   const sent: string[] = [];
@@ -67,6 +70,8 @@ export function startConversation(input: Input = {}): ConversationRig {
     clock,
     input: { agent: testAgent(), agents: { reader: READER }, ...input },
     inspect: (inspected) => {
+      if (inspected.type === "@xstate.event" && inspected.event.type === "xstate.init")
+        inputs.set(idOf(inspected.actorRef), inspected.event["input"]);
       if (inspected.type === "@xstate.event" && !inspected.event.type.startsWith("xstate.")) {
         const receiver = idOf(inspected.actorRef);
         if (receiver.startsWith("call-")) sent.push(`${receiver} ${inspected.event.type}`);
@@ -76,7 +81,7 @@ export function startConversation(input: Input = {}): ConversationRig {
       journal.push(inspected.event);
       const running = children().find((id) => id.startsWith("model-"));
       if (running !== undefined && modelStarts.at(-1)?.childId !== running) {
-        modelStarts.push({ childId: running, transcript: foldTranscript(journal) });
+        modelStarts.push({ childId: running, transcript: foldTranscript(journal, shared) });
       }
     },
   });
@@ -113,6 +118,7 @@ export function startConversation(input: Input = {}): ConversationRig {
     settle,
     fail,
     children,
-    transcript: () => foldTranscript(journal),
+    jobInput: (childId) => inputs.get(childId),
+    transcript: () => foldTranscript(journal, shared),
   };
 }

@@ -1,0 +1,146 @@
+import { defineAgent } from "@holdfast/agents";
+import { readTranscript } from "@holdfast/node-app";
+import type { TranscriptMessage } from "@holdfast/protocol";
+import type { Client } from "holdfast";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { z } from "zod";
+import type { StartedProcess } from "../harness/child-process.ts";
+import { Cluster } from "../harness/cluster.ts";
+import { waitUntil } from "../harness/wait-until.ts";
+import { AgentFleet } from "../scenarios/agent-fleet.ts";
+import { runCommand } from "../scenarios/holdfast-command.ts";
+
+// Conversations on real processes: what a person types, and what is said while the node that owned a conversation is dead.
+
+const NAMESPACE = "talk";
+const Answered = z.looseObject({ result: z.looseObject({ kind: z.string() }).optional() });
+
+let cluster: Cluster;
+let fleet: AgentFleet;
+let client: Client;
+let first: StartedProcess;
+let env: Record<string, string>;
+beforeAll(async () => {
+  cluster = await Cluster.start();
+  fleet = await AgentFleet.start(cluster, { namespace: NAMESPACE, leaseTtlMs: 600 });
+  first = await fleet.startNode("node-a");
+  client = await fleet.client();
+  const { nats } = cluster;
+  env = {
+    HOLDFAST_NATS_URL: nats.url,
+    HOLDFAST_NATS_USER: nats.user,
+    HOLDFAST_NATS_PASSWORD: nats.password,
+    HOLDFAST_NAMESPACE: NAMESPACE,
+    HOLDFAST_MODEL: "echo",
+  };
+});
+afterAll(async () => {
+  await client.close();
+  await fleet.stop();
+  await cluster.stop();
+});
+
+const listOf = async (id: string) =>
+  (await client.holdfast.read.header(client.holdfast.key("conversation", id)))?.list ?? {};
+const isIn = (id: string, status: string): Promise<unknown> =>
+  waitUntil(`${id} is ${status}`, async () => (await listOf(id))["status"] === status, {
+    timeoutMs: 30_000,
+    dump: async () => ({ list: await listOf(id), logs: fleet.logs().slice(-3000) }),
+  });
+const saidIn = async (id: string): Promise<readonly string[]> =>
+  (await readTranscript(client.holdfast.read, client.holdfast.key("conversation", id))).map(inShort);
+const inShort = (message: TranscriptMessage): string =>
+  message.role === "user"
+    ? `${message.messageId}: ${message.text}`
+    : message.role === "assistant"
+      ? message.text
+      : "tool";
+
+/** Types a command of `holdfast conversation`. @returns its result */
+async function typed(...args: readonly string[]) {
+  const { code, json, stderr } = await runCommand(["conversation", ...args, "--json"], { env });
+  expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: "" });
+  return Answered.parse(json);
+}
+async function refused(code: string, ...args: readonly string[]): Promise<void> {
+  const { json } = await runCommand(["conversation", ...args, "--json"], { env });
+  expect(json, args.join(" ")).toMatchObject({ error: { code } });
+}
+
+test("a conversation from its start to its end, typed", async () => {
+  const start = ["start", "Hello", "--agent", "reader", "--id", "c1", "--tag", "team=red", "--tenant", "acme"];
+  expect(await typed(...start)).toMatchObject({ id: "c1", result: { kind: "applied" } });
+  await refused("HF-3012", "start", "Goodbye", "--agent", "reader", "--id", "c1");
+  await isIn("c1", "idle");
+  await typed("send", "c1", "Later", "--message-id", "m1", "--no-run");
+  expect(await listOf("c1")).toMatchObject({ status: "idle", user: "local", tenant: "acme", "tag.team": "red" });
+  await typed("run", "c1");
+  await isIn("c1", "idle");
+  expect(await saidIn("c1")).toEqual(["prompt: Hello", "Hello", "m1: Later", "Later"]);
+  expect(await typed("answer", "c1")).toMatchObject({ answer: "Later" });
+
+  const revOf = async () => (await client.holdfast.read.header(client.holdfast.key("conversation", "c1")))?.rev;
+  const before = await revOf();
+  expect(await typed("ask", "c1", "What was said?")).toMatchObject({ answer: "What was said?" });
+  expect(await revOf()).toBe(before);
+
+  await typed("fork", "c1", "Elsewhere", "--as", "c2", "--rev", "2", "--title", "The other way");
+  await isIn("c2", "idle");
+  expect(await saidIn("c2")).toEqual(["prompt: Hello", "Hello", "prompt: Elsewhere", "Elsewhere"]);
+  expect(await saidIn("c1")).toHaveLength(4);
+
+  await typed("delete", "c1");
+  await isIn("c1", "closed");
+  const { conversations } = client.holdfast;
+  await expect(conversations.send("c1", "Hello?", { messageId: "m2" })).rejects.toMatchObject({ code: "HF-3009" });
+  await expect(conversations.fork("c1", { as: "c3" })).rejects.toMatchObject({ code: "HF-3009" });
+  await expect(conversations.fork("c2", { as: "c3", rev: 999 })).rejects.toMatchObject({ code: "HF-1001" });
+  expect(await typed("list", "--tag", "team=red")).toMatchObject({
+    conversations: [{ id: "c2", title: "The other way", forkOf: expect.stringMatching(/\.c1@2$/) }],
+  });
+});
+
+test("what is said while the owner of a conversation is dead is taken once, in order, and a switched model stays", async () => {
+  const { holdfast } = client;
+  const agent = defineAgent({ name: "talker", model: "blocker" });
+  const id = "t1";
+  const send = (messageId: string) =>
+    holdfast.send(
+      { type: "conversation", id },
+      { type: "userMessage", messageId, text: `text of ${messageId}` },
+      {
+        idempotencyKey: messageId,
+        timeoutMs: 300,
+      },
+    );
+  await holdfast.conversations.start(id, { agent, prompt: "first" });
+  await fleet.model.wait({ model: "blocker", state: "blocked", count: 1 });
+  await holdfast.send({ type: "conversation", id }, { type: "switchModel", model: "echo" });
+  expect((await send("m1")).kind).toBe("applied");
+  await first.kill();
+  expect((await send("m2")).kind).toBe("accepted");
+  expect((await send("m2")).kind).toBe("accepted");
+  const fork = holdfast.conversations.fork(id, { as: "t2", prompt: "apart" });
+  await fleet.startNode("node-b");
+  const tries = await fleet.model.wait({ model: "blocker", state: "arrived", count: 2, timeoutMs: 20_000 });
+  expect(tries.map(({ lastUser }) => lastUser)).toEqual(["first", "first"]); // made again, and shown nothing that was said since
+  expect((await send("m3")).kind).toBe("applied");
+  await send("m2");
+  await fork;
+  await isIn("t2", "idle");
+  expect(await saidIn("t2")).toContain("apart"); // answered by the model that the origin was switched to
+  await fleet.model.release("first");
+  await isIn(id, "idle");
+  expect(await saidIn(id)).toEqual([
+    "prompt: first",
+    "result of first",
+    "m1: text of m1",
+    "m2: text of m2",
+    "m3: text of m3",
+    "text of m3",
+  ]);
+  const asked = (await fleet.model.requests()).filter(
+    ({ model, lastUser }) => model === "echo" && lastUser === "text of m3",
+  );
+  expect(asked).toHaveLength(1);
+});
