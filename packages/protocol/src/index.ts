@@ -117,6 +117,7 @@ export {
   StuckEntry,
   type StuckAttempt,
 } from "./stuck.ts";
+export { RESEND_EVENT, ResendRequest } from "./resend-request.ts";
 export { Suspect, Trial } from "./crash-loop.ts";
 export { MAX_SUBJECT_BYTES, subjectsOf, parseInboxSubject, type Subjects, type InboxOrigin } from "./subjects.ts";
 export { TAG_KEY, VALUE_TAGS, type ValueTag } from "./tagged-values.ts";

@@ -106,8 +106,8 @@ export interface CellHost {
   hasParked(key: string): boolean;
   parked(key: string): void;
   unparked(key: string): void;
-  /** A message of an actor that was never started was set aside; broker time until which it may wait. */
-  orphaned(key: string, dueMs: number): void;
+  /** A message of an actor was set aside; broker time at which it is offered again, whatever happens meanwhile. */
+  waits(key: string, dueMs: number): void;
   /** For `stuck` lists and counters. */
   report(key: string, state: CellReport): void;
   /** What was reported is over. */

@@ -9,13 +9,14 @@ import { tryStep, type CellStores } from "./cell-stores.ts";
 import { outcomeOfDropped, outcomeOfIgnored } from "./message-reading.ts";
 
 /**
- * `done`: nothing more to do; `frees`: what was set aside may be applied now. `again`: on a fresh copy. `aside`: not now, and why.
+ * `done`: nothing more to do; `frees`: what was set aside may be applied now. `again`: on a fresh copy. `aside`: not now, and why; `expected`:
+ * counter of the message that is missing before it.
  * `full`: when something of what was decided before has left. `unstorable`: never, and why; nobody was told yet.
  */
 export type Applied =
   | { readonly kind: "done"; readonly frees: boolean }
   | { readonly kind: "again" | "full" }
-  | { readonly kind: "aside"; readonly why: string }
+  | { readonly kind: "aside"; readonly why: string; readonly expected?: number | undefined }
   | { readonly kind: "unstorable"; readonly fault: RuntimeFault };
 
 type Tell = (outcome: MessageOutcome) => void;
@@ -93,7 +94,8 @@ export class CellStepper {
       case "dropped":
         if (result.reason === "gap") {
           this.#hasGap = true;
-          return { kind: "aside", why: "a message of its sender before it has not arrived" };
+          const { expected } = result.gap ?? {};
+          return { kind: "aside", why: "a message of its sender before it has not arrived", expected };
         }
         if (result.reason === "already-started" && before?.settled !== undefined) dispatcher.add([before.settled]);
         host.count(result.reason === "duplicate" ? "duplicates" : "dropped");

@@ -1,8 +1,11 @@
 import { localEffectsOf, type StepMessage } from "@holdfast/durable";
-import { RuntimeFault } from "@holdfast/protocol";
+import { RuntimeFault, type ResendRequest } from "@holdfast/protocol";
 import { localStepOf } from "./cell-items.ts";
 import type { CellParts } from "./cell-parts.ts";
+import type { Applied } from "./cell-stepper.ts";
 import { clearOutbox, fitToMachine, passOverMessage } from "./cell-stores.ts";
+import { MissingMessages } from "./link-gaps/missing-messages.ts";
+import { resendMissing, resendRequestOf } from "./link-gaps/resend-missing.ts";
 import { endWait, type MailboxItem } from "./mailbox.ts";
 import { refusalOfOutside, type ReadMessage } from "./message-reading.ts";
 import type { InboxMessage } from "./ports/index.ts";
@@ -21,11 +24,13 @@ import { judgeStart, keepOut } from "./retention/judge-start.ts";
 export class CellWork {
   readonly #parts: CellParts;
   readonly #skipParts: SkipParts;
+  readonly #missing: MissingMessages;
   /** The next step does not fit into a record together with what has not left yet. */
   #isFull = false;
 
   constructor(parts: CellParts) {
     this.#parts = parts;
+    this.#missing = new MissingMessages(parts);
     this.#skipParts = { ...parts, place: parts, reoffer: () => this.#reoffer() };
   }
 
@@ -77,6 +82,7 @@ export class CellWork {
         else children.ensureJobs();
         return true;
       case "rehydrate":
+        await this.#reoffer(); // also what was set aside since it was loaded
         item.done();
         return true;
       case "clean":
@@ -121,12 +127,14 @@ export class CellWork {
     const read = mail.read(message);
     if (read instanceof RuntimeFault) return quarantine.unreadableMessage(message, isReoffered, read);
     const undo = isReoffered ? undefined : holder.consider(message);
+    const request = resendRequestOf(read.step);
+    if (request !== undefined) return this.#resend(message, isReoffered, read.step, request);
     const verdict = await judgeStart(services, holder.record, message.key, read);
     if (verdict !== "wanted") return keepOut(mail, message, isReoffered, verdict);
     const refusal = message.principal === undefined ? undefined : refusalOfOutside(served.definition, read);
     if (refusal !== undefined) return mail.refuse(message, isReoffered, read, refusal);
     const applied = await stepper.take(read.step, read.blobs, (outcome) => mail.reply(read, outcome));
-    if (applied.kind === "aside") return mail.park(message, isReoffered, applied.why);
+    if (applied.kind === "aside") return this.#setAside(message, isReoffered, read, applied);
     if (applied.kind === "unstorable") return this.#passOver(message, isReoffered, read, applied.fault);
     if (applied.kind === "full") {
       undo?.();
@@ -135,6 +143,32 @@ export class CellWork {
     if (applied.kind !== "done") return false;
     if (applied.frees) await this.#reoffer();
     return mail.finish(message, isReoffered); // A3
+  }
+
+  async #setAside(
+    message: InboxMessage,
+    isReoffered: boolean,
+    { step }: ReadMessage,
+    { why, expected }: Extract<Applied, { kind: "aside" }>,
+  ): Promise<boolean> {
+    const { host, key, mail, stores } = this.#parts;
+    if (!(await mail.park(message, isReoffered, why))) return false;
+    const { record } = stores.holder;
+    if (expected === undefined || record === undefined || step.kind !== "event" || step.from === undefined) return true;
+    host.waits(key, await this.#missing.ask({ message, from: step.from, expected }, isReoffered, record)); // F3
+    return true;
+  }
+
+  /** Another actor asks for messages of this one that it has missed (F3). */
+  async #resend(
+    message: InboxMessage,
+    isReoffered: boolean,
+    step: StepMessage,
+    request: ResendRequest | "unreadable",
+  ): Promise<boolean> {
+    const genesis = step.kind === "event" ? step.toGenesis : undefined;
+    if (request !== "unreadable" && !(await resendMissing(this.#parts, request, genesis))) return false;
+    return this.#parts.mail.finish(message, isReoffered);
   }
 
   /** A message whose effect can never be stored: its bytes are kept, its link goes on without it, its sender is told (F10). */

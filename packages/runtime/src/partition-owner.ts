@@ -8,7 +8,7 @@ import { PartitionTrial } from "./crash-loop/partition-trial.ts";
 import { InboxIntake } from "./inbox-intake.ts";
 import { JobCustody } from "./job-custody.ts";
 import type { JobAttempt } from "./job-table.ts";
-import { OrphanWatch } from "./orphan-watch.ts";
+import { ParkedWatch } from "./parked-watch.ts";
 import { PartitionCells } from "./partition-cells.ts";
 import { PartitionReports, type Counters } from "./partition-reports.ts";
 import { KnownWork } from "./rehydration/known-work.ts";
@@ -59,7 +59,7 @@ export class PartitionOwner implements CellHost {
   readonly #stopping = new AbortController();
   readonly #parkedKeys = new Set<string>();
   readonly #recheck = new Set<string>();
-  readonly #orphans = new OrphanWatch();
+  readonly #parkedWatch = new ParkedWatch();
   readonly #cells: PartitionCells;
   readonly #reports = new PartitionReports();
   readonly #custody: JobCustody;
@@ -284,18 +284,18 @@ export class PartitionOwner implements CellHost {
 
   unparked(key: string): void {
     this.#parkedKeys.delete(key);
-    this.#orphans.forget(key);
+    this.#parkedWatch.forget(key);
     this.resolved(key, "orphan-messages");
   }
 
-  orphaned(key: string, dueMs: number): void {
-    this.#orphans.waits(key, dueMs);
+  waits(key: string, dueMs: number): void {
+    this.#parkedWatch.waits(key, dueMs);
   }
 
-  /** Offers messages again that have waited long enough for an actor that was never started. */
-  async judgeOrphans(): Promise<void> {
+  /** Offers messages again that have waited long enough. */
+  async offerDue(): Promise<void> {
     const { time, flow } = this.#services;
-    const due = this.#orphans.takeDue(time.nowMs());
+    const due = this.#parkedWatch.takeDue(time.nowMs());
     await Promise.all(due.map((key) => flow.rehydrating.run(() => this.rehydrate(key))));
   }
 

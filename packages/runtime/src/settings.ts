@@ -19,6 +19,8 @@ export interface RuntimeSettings {
   readonly journalLingerMs: number;
   /** Messages to an actor that was never started are kept for this long. */
   readonly orphanMs: number;
+  /** How long a message waits for one before it on its link until its sender is asked for that again. */
+  readonly gapMs: number;
   /**
    * Times that a message which makes its machine throw is tried before it is taken out, and that something may take its node down while
    * it is tried alone.
@@ -69,6 +71,7 @@ export const DEFAULT_SETTINGS: RuntimeSettings = {
   cursorFlushMs: 5000,
   journalLingerMs: 100,
   orphanMs: 600_000,
+  gapMs: 10_000,
   maxAttempts: 3,
   crashWindowMs: 10_000,
   rehydrateConcurrency: 32,

@@ -6,43 +6,48 @@ const suppliedByNode = fromPromise(async (): Promise<unknown> => {
 const placeholder = setup({}).createMachine({ id: "placeholder" });
 
 /** Delegates to helpers and keeps what they say and what became of them, in order. */
-export const bossMachine = setup({
-  types: {
-    context: {} as { said: unknown[]; results: unknown[]; errors: unknown[] },
-    events: {} as
-      | { type: "DELEGATE"; id: string; src?: "helper" | "stranger"; input?: unknown }
-      | { type: "TELL"; id: string; n: unknown }
-      | { type: "SAID"; n: unknown }
-      | { type: `xstate.done.actor.${string}`; output: unknown }
-      | { type: `xstate.error.actor.${string}`; error: unknown },
-  },
-  actors: { helper: placeholder, stranger: placeholder },
-  actions: {
-    delegate: enqueueActions(({ event, enqueue }) => {
-      if (event.type === "DELEGATE") enqueue.spawnChild(event.src ?? "helper", { id: event.id, input: event.input });
-    }),
-  },
-}).createMachine({
-  id: "boss",
-  version: "1",
-  context: { said: [], results: [], errors: [] },
-  on: {
-    DELEGATE: { actions: "delegate" },
-    TELL: {
-      actions: sendTo(
-        ({ event }) => event.id,
-        ({ event }) => ({ type: "WORD", n: event.n }),
-      ),
+export const bossVersion = (version: string) =>
+  setup({
+    types: {
+      context: {} as { said: unknown[]; results: unknown[]; errors: unknown[] },
+      events: {} as
+        | { type: "DELEGATE"; id: string; src?: "helper" | "stranger"; input?: unknown }
+        | { type: "TELL"; id: string; n: unknown }
+        | { type: "SAID"; n: unknown }
+        | { type: `xstate.done.actor.${string}`; output: unknown }
+        | { type: `xstate.error.actor.${string}`; error: unknown },
     },
-    SAID: { actions: assign({ said: ({ context, event }) => [...context.said, event.n] }) },
-    "xstate.done.actor.*": {
-      actions: assign({ results: ({ context, event }) => [...context.results, (event as { output: unknown }).output] }),
+    actors: { helper: placeholder, stranger: placeholder },
+    actions: {
+      delegate: enqueueActions(({ event, enqueue }) => {
+        if (event.type === "DELEGATE") enqueue.spawnChild(event.src ?? "helper", { id: event.id, input: event.input });
+      }),
     },
-    "xstate.error.actor.*": {
-      actions: assign({ errors: ({ context, event }) => [...context.errors, (event as { error: unknown }).error] }),
+  }).createMachine({
+    id: "boss",
+    version,
+    context: { said: [], results: [], errors: [] },
+    on: {
+      DELEGATE: { actions: "delegate" },
+      TELL: {
+        actions: sendTo(
+          ({ event }) => event.id,
+          ({ event }) => ({ type: "WORD", n: event.n }),
+        ),
+      },
+      SAID: { actions: assign({ said: ({ context, event }) => [...context.said, event.n] }) },
+      "xstate.done.actor.*": {
+        actions: assign({
+          results: ({ context, event }) => [...context.results, (event as { output: unknown }).output],
+        }),
+      },
+      "xstate.error.actor.*": {
+        actions: assign({ errors: ({ context, event }) => [...context.errors, (event as { error: unknown }).error] }),
+      },
     },
-  },
-});
+  });
+
+export const bossMachine = bossVersion("1");
 
 interface HelperInput {
   /** Characters its context begins with. */

@@ -3,8 +3,8 @@ import type { InboxMessage, InboxPosition, InboxSubscription, MessageLog, Publis
 import { untilAborted } from "../testing/until-aborted.ts";
 
 /**
- * A message log whose consumers can be made to lag behind, as they do on a replica, and whose reads can time out, while everything else
- * of its node goes on.
+ * A message log whose consumers can be made to lag behind, as they do on a replica, whose reads can time out, and which loses what it had
+ * acknowledged, as a server does that did not sync it, while everything else of its node goes on.
  *
  * Owns: what has been read but not handed over. Does not own: the log.
  */
@@ -13,6 +13,7 @@ export class GatedLog implements MessageLog {
   #isSlow = false;
   #waiting: (() => void)[] = [];
   #failures = 0;
+  readonly #losses: { readonly key: string; count: number }[] = [];
 
   constructor(inner: MessageLog) {
     this.#inner = inner;
@@ -36,8 +37,17 @@ export class GatedLog implements MessageLog {
     this.#failures = count;
   }
 
+  /** The next inbox messages for a key are acknowledged, and then they are nowhere. */
+  lose(key: string, count = 1): void {
+    this.#losses.push({ key, count });
+  }
+
   publish(...request: Parameters<MessageLog["publish"]>): Promise<PublishOutcome> {
-    return this.#inner.publish(...request);
+    const [lane, key] = request;
+    const loss = this.#losses.find((each) => lane === "inbox" && each.key === key && each.count > 0);
+    if (loss === undefined) return this.#inner.publish(...request);
+    loss.count -= 1;
+    return Promise.resolve({ kind: "accepted", seq: 0, duplicate: false });
   }
 
   async subscribe(

@@ -1,5 +1,6 @@
 import { RuntimeFault } from "@holdfast/protocol";
 import type { MailboxItem } from "../mailbox.ts";
+import { resendRequestOf } from "../link-gaps/resend-missing.ts";
 import { outcomeOfDrop } from "../message-reading.ts";
 import type { InboxMessage } from "../ports/index.ts";
 import { skipMessage, type SkipParts } from "./skip-message.ts";
@@ -21,6 +22,7 @@ export function takeWithoutRecord(
   const read = mail.read(message);
   if (read instanceof RuntimeFault) return quarantine.unreadableMessage(message, isReoffered, read);
   if (read.step.kind === "start") return take();
+  if (resendRequestOf(read.step) !== undefined) return mail.finish(message, isReoffered); // nobody is left to answer it
   const isInside = message.principal === undefined && read.step.kind === "event";
   if (isInside) return waitForStart(parts, message, isReoffered); // F17
   return mail.refuse(message, isReoffered, read, outcomeOfDrop("not-started", undefined));
@@ -43,6 +45,6 @@ async function waitForStart(
     return quarantine.takeOut(message, isReoffered, fault);
   }
   if (!(await mail.park(message, isReoffered, "its start has not arrived"))) return false;
-  host.orphaned(key, dueMs);
+  host.waits(key, dueMs);
   return true;
 }

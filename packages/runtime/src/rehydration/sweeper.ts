@@ -31,7 +31,7 @@ export async function sweepPartition(services: NodeServices, owner: PartitionOwn
       services.flow.rehydrating.run(() => owner.rehydrate(key)),
     );
     if (missing.size > 0) services.telemetry.warn("sweep.found", { partition: owner.partition, actors: missing.size });
-    await owner.judgeOrphans();
+    await owner.offerDue();
     owner.releaseIdle();
     return barrierSeq;
   } catch (error) {

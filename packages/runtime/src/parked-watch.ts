@@ -1,12 +1,13 @@
 /**
- * Actors for which messages wait although they were never started, and until when (F17).
+ * Actors with messages that were set aside, and when to offer those again although nothing else has happened: a start that never came (F17),
+ * a gap in a link (F3).
  *
- * Owns: when to look at them again. Does not own: the messages (parked stream), what becomes of them (CellQuarantine).
+ * Owns: the times. Does not own: the messages (parked stream), what becomes of them (CellWork).
  */
-export class OrphanWatch {
+export class ParkedWatch {
   readonly #dueMs = new Map<string, number>();
 
-  /** A message waits for the start of its actor. @param dueMs  broker time at which it has waited long enough */
+  /** @param dueMs  broker time at which a message has waited long enough */
   waits(key: string, dueMs: number): void {
     this.#dueMs.set(key, Math.min(dueMs, this.#dueMs.get(key) ?? Number.POSITIVE_INFINITY));
   }
