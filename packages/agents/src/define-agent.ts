@@ -1,6 +1,6 @@
 import { AgentDefinition, RuntimeFault } from "@holdfast/protocol";
 import { z } from "zod";
-import { taskTool } from "./delegation-tools.ts";
+import { taskTool, taskTools } from "./delegation-tools.ts";
 
 export type AgentSpec = z.input<typeof AgentDefinition>;
 
@@ -19,17 +19,24 @@ export function defineAgent(spec: AgentSpec): AgentDefinition {
 /**
  * The agent with leave to delegate to `others` besides those it delegates to already, and with a `task` tool that names them.
  *
- * @param purposes  what each is good for, by name; shown to the model
+ * @param purposes   what each is good for, by name; shown to the model
+ * @param resumable  it can continue its tasks, run them in the background, in groups, and be asked by them
  */
 export function withDelegates(
   agent: AgentDefinition,
   others: readonly AgentDefinition[],
   purposes: Readonly<Record<string, string>> = {},
+  options: { readonly resumable?: boolean } = {},
 ): AgentDefinition {
   const delegates = [...new Set([...agent.delegates, ...others.map(({ name }) => name)])];
-  const task = taskTool(delegates.map((name) => ({ name, purpose: purposes[name] })));
-  const at = agent.tools.findIndex(({ name }) => name === task.name);
-  return defineAgent({ ...agent, delegates, tools: at === -1 ? [...agent.tools, task] : agent.tools.with(at, task) });
+  const choices = delegates.map((name) => ({ name, purpose: purposes[name] }));
+  const tools = [...agent.tools];
+  for (const tool of options.resumable === true ? taskTools(choices) : [taskTool(choices)]) {
+    const at = tools.findIndex(({ name }) => name === tool.name);
+    if (at === -1) tools.push(tool);
+    else tools[at] = tool;
+  }
+  return defineAgent({ ...agent, delegates, tools });
 }
 
 /** The agents of an application. */

@@ -1,4 +1,11 @@
-import type { ToolDefinition } from "@holdfast/protocol";
+import {
+  AskParentArguments,
+  TaskArguments,
+  TaskGroupArguments,
+  TaskOutputArguments,
+  TaskStopArguments,
+  type ToolDefinition,
+} from "@holdfast/protocol";
 import { z } from "zod";
 import { describeTool } from "./define-tool.ts";
 
@@ -30,6 +37,53 @@ export function taskTool(choices: readonly DelegateChoice[] = []): ToolDefinitio
     "delegate",
   );
 }
+
+/**
+ * The tools of an agent whose tasks can be continued: `task` with `resume` and `background`, `task_group`, `task_output`, `task_stop`. Results
+ * name the task, so that the model can go on with it. They take the place of {@link taskTool}.
+ */
+export function taskTools(choices: readonly DelegateChoice[] = []): readonly ToolDefinition[] {
+  const names = choices.map(({ name }) => name);
+  const list = choices.map(({ name, purpose }) => (purpose === undefined ? name : `${name}: ${purpose}`));
+  const subagent = (names.length === 0 ? z.string() : z.enum(names)).describe(
+    "Name of the agent that is to do the work. Not needed with resume.",
+  );
+  const agents = list.length === 0 ? "" : ` Agents: ${list.join("; ")}.`;
+  const tool = (kind: ToolDefinition["kind"], name: string, description: string, input: z.ZodType): ToolDefinition =>
+    describeTool({ name, description, input, crashPolicy: "idempotent" }, kind);
+  return [
+    tool(
+      "delegate",
+      "task",
+      `Delegates work to another agent and waits for it, or goes on with an earlier task: a further message, or the answer to its question. Several calls in one step run at the same time.${agents}`,
+      TaskArguments.extend({ subagent: subagent.optional() }),
+    ),
+    tool(
+      "taskGroup",
+      "task_group",
+      `Delegates several pieces of work at once and waits for all, any, a quorum or the first of them.${agents}`,
+      TaskGroupArguments,
+    ),
+    tool(
+      "taskOutput",
+      "task_output",
+      "Tells what became of a task: its result, its question or its status.",
+      TaskOutputArguments,
+    ),
+    tool("taskStop", "task_stop", "Stops a task. It can be continued with resume.", TaskStopArguments),
+  ];
+}
+
+/** The tool `ask_parent`: a sub-agent asks the agent that delegated its work, and goes on with the answer. */
+export const ASK_PARENT: ToolDefinition = describeTool(
+  {
+    name: "ask_parent",
+    description: "Asks the agent that gave you this work and waits for the answer. Ask only what you cannot decide.",
+    input: AskParentArguments,
+    crashPolicy: "idempotent",
+  },
+  "askParent",
+);
 
 /** The tool `ask_owner`: the machine carries it out by opening an owner-wait. */
 export const ASK_OWNER: ToolDefinition = describeTool(

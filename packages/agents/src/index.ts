@@ -20,7 +20,7 @@ export {
   type ToolOutput,
   type ToolSpec,
 } from "./define-tool.ts";
-export { ASK_OWNER, taskTool, type DelegateChoice } from "./delegation-tools.ts";
+export { ASK_OWNER, ASK_PARENT, taskTool, taskTools, type DelegateChoice } from "./delegation-tools.ts";
 export { createFileTools, FILE_TOOLS, type FileToolsOptions } from "./file-tools.ts";
 export { createLedgerClient, type LedgerClient, type LedgerClientOptions, type LedgerEffect } from "./ledger-client.ts";
 export { type ModelCallContext, type ModelPort, type ModelRequest, type ModelRetry } from "./model-port.ts";

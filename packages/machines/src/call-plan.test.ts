@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { reachableAgents } from "./call-arguments.ts";
-import { planCalls } from "./call-plan.ts";
+import { planReply, type PlannedCall } from "./call-plan.ts";
 import { READER, reply, taskCall, testAgent } from "./testing/test-agent.ts";
 
+const planCalls = (...asked: Parameters<typeof planReply>): readonly PlannedCall[] => planReply(...asked).calls;
 const caller = (depth: number) => ({ agent: testAgent(), agents: { reader: READER }, depth });
 
 describe("planCalls", () => {
@@ -16,7 +17,10 @@ describe("planCalls", () => {
   });
 
   test("work is delegated only so deep", () => {
-    expect(planCalls(1, reply("", [taskCall("b")]), caller(7))[0]?.plan).toMatchObject({ kind: "delegate", depth: 8 });
+    expect(planCalls(1, reply("", [taskCall("b")]), caller(7))[0]?.plan).toMatchObject({
+      kind: "tasks",
+      starts: [{ depth: 8 }],
+    });
     const [deep] = planCalls(1, reply("", [taskCall("b")]), caller(8));
     expect(deep?.plan).toMatchObject({ kind: "refused" });
     expect(JSON.stringify(deep?.plan)).toContain("HF-5202");

@@ -1,27 +1,29 @@
-import { hash128, MAX_STARTS_PER_COMMIT } from "@holdfast/protocol";
-import type { AgentDefinition, CrashPolicy, ModelReply, ToolDefinition, ToolResult } from "@holdfast/protocol";
-import { DelegateArguments, reachableAgents } from "./call-arguments.ts";
+import { AskParentArguments, hash128, MAX_STARTS_PER_COMMIT } from "@holdfast/protocol";
+import type { CrashPolicy, ModelReply, ToolDefinition, ToolResult } from "@holdfast/protocol";
 import { errorResult, type NamedCall } from "./call-result.ts";
-import { MAX_DELEGATION_DEPTH } from "./conversation-input.ts";
 import type { Failure } from "./failure.ts";
 import { isPlainObject, mismatchOf } from "./json-schema-subset.ts";
 import { Question } from "./owner-wait-input.ts";
+import type { TaskBook } from "./task-book.ts";
+import {
+  planDelegate,
+  planGroup,
+  planOutput,
+  planStop,
+  type Caller,
+  type TaskPlan,
+  type TaskVerdict,
+} from "./task-plan.ts";
 import { z } from "zod";
 
-type Agents = Readonly<Record<string, AgentDefinition>>;
 type Input = Readonly<Record<string, unknown>>;
 
 /** How a call is carried out. `refused`: not at all, its result is known at once. */
 type CallPlan =
   | { readonly kind: "local"; readonly crashPolicy: CrashPolicy }
-  | {
-      readonly kind: "delegate";
-      readonly task: DelegateArguments;
-      readonly subagent: AgentDefinition;
-      readonly agents: Agents;
-      readonly depth: number;
-    }
+  | TaskPlan
   | { readonly kind: "ask"; readonly question: Question }
+  | { readonly kind: "askParent"; readonly question: string }
   | { readonly kind: "refused"; readonly result: ToolResult };
 
 /** A tool call with names that every provider takes back, and what is to be done about it. */
@@ -34,12 +36,17 @@ export interface PlannedCall extends NamedCall {
   readonly plan: CallPlan;
 }
 
-/** Who called, as far as it matters for what may be called. */
-export interface Caller {
-  readonly agent: AgentDefinition;
-  readonly agents: Agents;
-  /** Delegations above this conversation. */
-  readonly depth: number;
+/** The result that a call has as soon as it is planned; undefined when it has to be waited for. */
+export const knownResultOf = ({ plan }: PlannedCall): ToolResult | undefined =>
+  plan.kind === "refused" || plan.kind === "tasks" ? plan.result : undefined;
+
+/** What is to be done about a reply. */
+export interface PlannedReply {
+  readonly calls: readonly PlannedCall[];
+  /** The tasks of the caller afterwards. */
+  readonly tasks: TaskBook;
+  /** Tasks that are let go, to make room for others. */
+  readonly released: readonly string[];
 }
 
 /**
@@ -48,21 +55,32 @@ export interface Caller {
  *
  * @param modelCall  number of the model call that gave the reply
  */
-export function planCalls(modelCall: number, reply: ModelReply, caller: Caller): readonly PlannedCall[] {
+export function planReply(modelCall: number, reply: ModelReply, caller: Caller): PlannedReply {
   const taken = new Set<string>();
-  return reply.toolCalls.map((call, index) => {
+  const released: string[] = [];
+  let tasks = caller.tasks ?? [];
+  let startsLeft = MAX_STARTS_PER_COMMIT;
+  const calls = reply.toolCalls.map((call, index): PlannedCall => {
     const callId = freshId(call.callId, taken);
     const name = call.name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || "unnamed";
     // Providers take an object back and nothing else; what was wrong with it stands in the result.
     const input = isPlainObject(call.input) ? call.input : {};
-    const named = { callId, name };
-    const plan =
+    const named = { callId, name, childId: `call-${modelCall}-${callId}` };
+    const planned =
       index < MAX_STARTS_PER_COMMIT
-        ? planOf(named, call.input, caller)
+        ? planOf(named, call.input, { ...caller, tasks, startsLeft })
         : refusal(named, "limit", "HF-5202", `At most ${MAX_STARTS_PER_COMMIT} calls at once; repeat this one later.`);
     const digest = hash128(JSON.stringify([name, call.input ?? ""]));
-    return { ...named, childId: `call-${modelCall}-${callId}`, input, digest, plan };
+    if (!("book" in planned)) {
+      if (planned.kind === "ask") startsLeft -= 1;
+      return { ...named, input, digest, plan: planned };
+    }
+    tasks = planned.book;
+    startsLeft -= planned.plan.starts.length;
+    released.push(...(planned.released ?? []));
+    return { ...named, input, digest, plan: planned.plan };
   });
+  return { calls, tasks, released };
 }
 
 // Two calls of one id, or an id outside of the alphabet of the providers, would make the history invalid for ever.
@@ -74,11 +92,16 @@ function freshId(callId: string, taken: Set<string>): string {
   return id;
 }
 
-function refusal(call: NamedCall, cause: Failure["cause"], code: string, message: string): CallPlan {
+function refusal(
+  call: NamedCall,
+  cause: Failure["cause"],
+  code: string,
+  message: string,
+): Extract<CallPlan, { kind: "refused" }> {
   return { kind: "refused", result: errorResult(call, { cause, code, message }) };
 }
 
-const badArguments = (call: NamedCall, problem: string): CallPlan =>
+const badArguments = (call: NamedCall, problem: string): Extract<CallPlan, { kind: "refused" }> =>
   refusal(
     call,
     "toolError",
@@ -86,7 +109,10 @@ const badArguments = (call: NamedCall, problem: string): CallPlan =>
     `Arguments of ${call.name} do not fit: ${problem}. Correct them and call again.`,
   );
 
-function planOf(call: NamedCall, input: unknown, caller: Caller): CallPlan {
+type Planning = Caller & { readonly tasks: TaskBook; readonly startsLeft: number };
+type Planned = Exclude<CallPlan, TaskPlan> | Extract<TaskVerdict, { kind: "planned" }>;
+
+function planOf(call: PlanningCall, input: unknown, caller: Planning): Planned {
   const tool = caller.agent.tools.find((tool) => tool.name === call.name);
   if (tool === undefined) {
     const known = caller.agent.tools.map((tool) => tool.name).join(", ") || "none";
@@ -96,33 +122,28 @@ function planOf(call: NamedCall, input: unknown, caller: Caller): CallPlan {
   return PLANNERS[tool.kind](call, input, caller, tool);
 }
 
-type Planner = (call: NamedCall, input: Input, caller: Caller, tool: ToolDefinition) => CallPlan;
+type PlanningCall = NamedCall & { readonly childId: string };
+type Planner = (call: PlanningCall, input: Input, caller: Planning, tool: ToolDefinition) => Planned;
 
 const PLANNERS: Readonly<Record<ToolDefinition["kind"], Planner>> = {
   local: (call, input, _caller, tool) => {
     const mismatch = mismatchOf(tool.inputSchema, input, { allowUnknownKeys: true }, "arguments");
     return mismatch === undefined ? { kind: "local", crashPolicy: tool.crashPolicy } : badArguments(call, mismatch);
   },
-  delegate: (call, input, caller) => {
-    const task = DelegateArguments.safeParse(input);
-    if (!task.success) return badArguments(call, z.prettifyError(task.error));
-    const { agent, agents } = caller;
-    const name = task.data.subagent;
-    const subagent = agent.delegates.includes(name) && Object.hasOwn(agents, name) ? agents[name] : undefined;
-    if (subagent === undefined) {
-      const known = agent.delegates.filter((one) => Object.hasOwn(agents, one)).join(", ") || "none";
-      return refusal(call, "toolError", "HF-5201", `There is no agent ${name} to delegate to. Available: ${known}.`);
-    }
-    const depth = caller.depth + 1;
-    if (depth > MAX_DELEGATION_DEPTH) {
-      const limit = `Work is delegated ${MAX_DELEGATION_DEPTH} levels deep already. Do it without delegating.`;
-      return refusal(call, "limit", "HF-5202", limit);
-    }
-    return { kind: "delegate", task: task.data, subagent, agents: reachableAgents(agents, subagent), depth };
-  },
-  ask: (call, input) => {
+  delegate: planDelegate,
+  taskGroup: planGroup,
+  taskOutput: planOutput,
+  taskStop: planStop,
+  ask: (call, input, { startsLeft }) => {
     const question = Question.safeParse(input);
     if (!question.success) return badArguments(call, z.prettifyError(question.error));
+    if (startsLeft < 1) return refusal(call, "limit", "HF-5202", "Too much in one step; repeat this call later.");
     return { kind: "ask", question: question.data };
+  },
+  askParent: (call, input, { canAsk = false }) => {
+    const question = AskParentArguments.safeParse(input);
+    if (!question.success) return badArguments(call, z.prettifyError(question.error));
+    if (!canAsk) return refusal(call, "toolError", "HF-5201", "Nobody who delegated this work can be asked. Decide.");
+    return { kind: "askParent", question: question.data.question };
   },
 };

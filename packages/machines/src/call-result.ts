@@ -42,11 +42,25 @@ export function errorResult(
   };
 }
 
-/** The one result of a call that was ended from outside. */
-export function abandonedResult(call: NamedCall, why: Abandonment, reason?: string): ToolResult {
+/** The one result of a call that was ended from outside. `extra` stands beside cause, code and message. */
+export function abandonedResult(
+  call: NamedCall,
+  why: Abandonment,
+  reason?: string,
+  extra: Readonly<Record<string, unknown>> = {},
+): ToolResult {
   const failure = ABANDONED[why];
-  return errorResult(call, reason === undefined ? failure : { ...failure, message: `${failure.message}: ${reason}` });
+  const said = reason === undefined ? failure : { ...failure, message: `${failure.message}: ${reason}` };
+  return errorResult(call, said, extra);
 }
+
+/** The result of a question to whoever delegated the work. */
+export const answeredResult = ({ callId, name }: NamedCall, answer: string): ToolResult => ({
+  callId,
+  name,
+  ok: true,
+  content: JSON.stringify({ answer }),
+});
 
 const Reported = z.object({ ok: z.boolean(), content: z.string() });
 

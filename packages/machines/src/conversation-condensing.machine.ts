@@ -21,6 +21,15 @@ export const condensing = conversationSetup.createStateConfig({
       },
       { target: "condensed", actions: "dropCondensation" },
     ],
+    stopRun: {
+      guard: { type: "isRest", params: { rest: "turn" } },
+      target: "paused",
+      actions: [
+        "dropCondensation",
+        { type: "notePausedBy", params: { by: "interrupt" } },
+        { type: "reportRun", params: { outcome: "closed" } },
+      ],
+    },
     close: { target: "closing" },
     "xstate.done.actor.*": {
       guard: "isCondensation",

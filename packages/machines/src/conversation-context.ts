@@ -4,6 +4,8 @@ import { ForkPoint } from "./conversation-fork.ts";
 import { ConversationInput, ParentTask, PROMPT_MESSAGE_ID } from "./conversation-input.ts";
 import { Usage } from "./conversation-output.ts";
 import { Failure } from "./failure.ts";
+import { TaskEntry } from "./task-book.ts";
+import { TaskWait } from "./task-news.ts";
 
 /** Messages that may wait for the next model call; further ones are refused. */
 export const MAX_PENDING_MESSAGES = 64;
@@ -13,12 +15,15 @@ export const StepCall = z.object({
   callId: z.string(),
   childId: z.string(),
   name: z.string(),
-  kind: z.enum(["local", "delegate", "ask", "refused"]),
+  /** `wait`: for tasks that have names of their own. `refused`: its result was known at once. */
+  kind: z.enum(["local", "delegate", "wait", "ask", "askParent", "refused"]),
   isOpen: z.boolean(),
   /** Open, and nothing happens until a person acts. */
   isWaitingForPerson: z.boolean(),
   /** Short hash of name, input and, once there is one, result. */
   digest: z.string(),
+  /** Tasks it waits for; absent for a task that cannot be continued. */
+  waits: TaskWait.optional(),
 });
 export type StepCall = Readonly<z.infer<typeof StepCall>>;
 
@@ -55,6 +60,8 @@ export const ConversationContext = z.object({
   messageIds: z.array(z.string()),
   /** Calls of the running step, in the order of the reply. */
   calls: z.array(StepCall),
+  /** Tasks that it may still talk to. Absent: there was none yet. */
+  tasks: z.array(TaskEntry).optional(),
   /** Children that were told to end and have not yet. */
   ending: z.array(z.string()),
   isPauseRequested: z.boolean(),
@@ -68,6 +75,8 @@ export const ConversationContext = z.object({
   /** Why it last came to `error`, `stuck` or `failed`; means nothing elsewhere. */
   lastFailure: Failure.optional(),
   outcome: z.enum(["answered", "failed", "closed"]),
+  /** A model was called since the task it works for was last told how a run ended. */
+  isRunOpen: z.boolean().optional(),
   /** What the task was last told; means nothing without one. */
   reported: z.enum(["running", "waiting", "held"]),
 });

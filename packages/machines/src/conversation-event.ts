@@ -50,9 +50,27 @@ interface TaskStatusEvent {
   readonly status: "running" | "waiting" | "held";
 }
 
+/** What a task that can be continued tells the conversation that delegated it. Never accepted from outside. */
+type TaskReportEvent =
+  /** A run has ended; `output` is a `TaskOutput`, `runs` the number of follow-ups it knew. */
+  | { readonly type: "taskReported"; readonly childId: string; readonly runs: number; readonly output: unknown }
+  | { readonly type: "taskAsked"; readonly childId: string; readonly runs: number; readonly question: string }
+  /** Something has happened in it or below. */
+  | { readonly type: "taskActive"; readonly childId: string };
+
+/** What a conversation is told by the task it works for. Never accepted from outside. */
+export type FromTaskEvent =
+  | { readonly type: "parentAnswered"; readonly callId: string; readonly text: string }
+  /** The run is to end; it may be continued. */
+  | { readonly type: "stopRun" };
+
 /** Everything a conversation handles. */
 export type ConversationMachineEvent =
   | ConversationEvent
   | TaskStatusEvent
+  | TaskReportEvent
+  | FromTaskEvent
+  /** A call has waited for a task as long as it wanted. */
+  | { readonly type: "taskWaitOver"; readonly childId: string }
   | { readonly type: `xstate.done.actor.${string}`; readonly output: unknown }
   | { readonly type: `xstate.error.actor.${string}`; readonly error: unknown };

@@ -5,7 +5,11 @@ import { conversationSetup } from "./conversation-setup.machine.ts";
 export const restAfter = (rest: "error" | "stuck", type: "conversationError" | "conversationStuck") =>
   conversationSetup.createStateConfig({
     tags: IDLE_TAG,
-    entry: ["dropPauseRequest", { type: "announce", params: { type } }],
+    entry: [
+      "dropPauseRequest",
+      { type: "announce", params: { type } },
+      { type: "reportRun", params: { outcome: "failed" } },
+    ],
     on: {
       userMessage: [
         { guard: "isAcceptedToRun", target: "turn", actions: "acceptMessage" },

@@ -1,6 +1,7 @@
 import { childOutcomeOf } from "./child-outcome.ts";
 import { pendingMessages, type Rest } from "./conversation-context.ts";
-import { openCallOf, replyOf, type Moment } from "./conversation-reading.ts";
+import { openCallOf, openQuestionOf, openWaitOf, replyOf, type Moment } from "./conversation-reading.ts";
+import { isTaskNews } from "./conversation-tasks.ts";
 import * as turn from "./conversation-turn.ts";
 import { isOtherDescription } from "./describe-conversation.ts";
 import { judgeFork } from "./judge-fork.ts";
@@ -29,14 +30,24 @@ export const conversationGuards = {
   isInterrupted: ({ context }: Moment) => context.pausedBy === "interrupt",
   isPauseRequested: ({ context }: Moment) => context.isPauseRequested,
   isPauseNews: ({ context }: Moment) => !context.isPauseRequested,
-  endsWithAnswer: ({ context }: Moment) => context.parentTask !== undefined || context.once === true,
+  endsWithAnswer: ({ context }: Moment) =>
+    (context.parentTask !== undefined && context.parentTask.isKept !== true) || context.once === true,
   isReplyWithCalls: (moment: Moment) => (replyOf(moment)?.toolCalls.length ?? 0) > 0,
   isAnswer: (moment: Moment) => {
     const reply = replyOf(moment);
     return reply !== undefined && turn.unanswerOf(moment.context, reply) === undefined;
   },
   isModelOutcome: ({ context, event }: Moment) => childOutcomeOf(event)?.childId === turn.runningModelChild(context),
-  isCallOutcome: (moment: Moment) => openCallOf(moment) !== undefined,
+  isCallOutcome: (moment: Moment) => {
+    const call = openCallOf(moment);
+    return call !== undefined && call.waits === undefined;
+  },
+  isWatched: ({ context }: Moment) => context.parentTask?.wantsPulse === true,
+  isTaskNews: ({ context, event }: Moment) => isTaskNews(context, event),
+  isOpenWait: ({ context, event }: Moment) =>
+    event.type === "taskWaitOver" && openWaitOf(context, event.childId) !== undefined,
+  isOpenQuestion: ({ context, event }: Moment) =>
+    event.type === "parentAnswered" && openQuestionOf(context, event.callId) !== undefined,
   isOpenCall: ({ context, event }: Moment) =>
     event.type === "cancelTask" && turn.openCalls(context).some((call) => call.callId === event.callId),
   isStatusNews: ({ context, event }: Moment) =>

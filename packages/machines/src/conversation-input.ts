@@ -14,6 +14,14 @@ export const ParentTask = z.object({
   /** The tool call of the delegating conversation. */
   callId: z.string(),
   depth: z.int().min(1).max(MAX_DELEGATION_DEPTH),
+  /** Greatest depth of the tasks below it; absent: {@link MAX_DELEGATION_DEPTH}. */
+  maxDepth: z.int().min(0).max(MAX_DELEGATION_DEPTH).optional(),
+  /** The task takes follow-ups: the conversation reports its answers and rests instead of ending. */
+  isKept: z.boolean().optional(),
+  /** It may ask the conversation that delegated the work. */
+  canAsk: z.boolean().optional(),
+  /** Somebody above has an idle limit: what happens here is told. */
+  wantsPulse: z.boolean().optional(),
 });
 export type ParentTask = Readonly<z.infer<typeof ParentTask>>;
 

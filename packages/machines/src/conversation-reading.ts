@@ -2,9 +2,11 @@ import type { ModelReply } from "@holdfast/protocol";
 import { childOutcomeOf } from "./child-outcome.ts";
 import type { ConversationContext } from "./conversation-context.ts";
 import type { ConversationMachineEvent } from "./conversation-event.ts";
+import type { ParentTask } from "./conversation-input.ts";
 import type { ConversationOutput } from "./conversation-output.ts";
 import * as turn from "./conversation-turn.ts";
 import type { Failure } from "./failure.ts";
+import type { Caller } from "./task-plan.ts";
 
 /** What a guard or an action of the conversation machine looks at. */
 export interface Moment {
@@ -32,10 +34,18 @@ export const LIMITS = {
 };
 
 /** Who calls, for the plan of its calls. */
-export const callerOf = ({ agent, agents, parentTask }: ConversationContext) => ({
+export const callerOf = ({ agent, agents, parentTask, tasks = [] }: ConversationContext): Caller => ({
   agent,
   agents,
-  depth: parentTask?.depth ?? 0,
+  tasks,
+  ...callerBelow(parentTask),
+});
+
+/** What the task a conversation works for means for its own calls. */
+export const callerBelow = (task: ParentTask | undefined): Pick<Caller, "depth" | "maxDepth" | "canAsk"> => ({
+  depth: task?.depth ?? 0,
+  maxDepth: task?.maxDepth,
+  canAsk: task?.canAsk === true,
 });
 
 /** The readable reply of the running model call; undefined for every other event. */
@@ -59,6 +69,14 @@ export function openCallOf({ context, event }: Moment) {
   const childId = childOutcomeOf(event)?.childId;
   return turn.openCalls(context).find((call) => call.childId === childId);
 }
+
+/** The open call of this child id that waits for a task. */
+export const openWaitOf = (context: ConversationContext, childId: string) =>
+  turn.openCalls(context).find((call) => call.kind === "wait" && call.childId === childId);
+
+/** The open question of this call id to whoever delegated the work. */
+export const openQuestionOf = (context: ConversationContext, callId: string) =>
+  turn.openCalls(context).find((call) => call.kind === "askParent" && call.callId === callId);
 
 /** Output of a conversation that ended. */
 export function outputOf(context: ConversationContext): ConversationOutput {

@@ -2,15 +2,25 @@ import { IDLE_TAG } from "@holdfast/protocol";
 import { assign, emit, enqueueActions, setup } from "xstate";
 import type { z } from "zod";
 import { outcomeToResult } from "./call-outcome.ts";
-import { planCalls } from "./call-plan.ts";
-import type { Abandonment } from "./call-result.ts";
+import { planReply } from "./call-plan.ts";
+import { answeredResult, type Abandonment } from "./call-result.ts";
 import { childOutcomeOf } from "./child-outcome.ts";
 import type { ConversationContext, Rest } from "./conversation-context.ts";
 import type { ConversationMachineEvent } from "./conversation-event.ts";
 import { conversationGuards } from "./conversation-guards.ts";
 import type { ConversationInput } from "./conversation-input.ts";
 import type { ConversationOutput } from "./conversation-output.ts";
-import { callerOf, LIMITS, modelFailureOf, openCallOf, replyOf } from "./conversation-reading.ts";
+import {
+  callerOf,
+  LIMITS,
+  modelFailureOf,
+  openCallOf,
+  openQuestionOf,
+  openWaitOf,
+  outputOf,
+  replyOf,
+} from "./conversation-reading.ts";
+import { ordersFor, ordersForCall, TASK_SOURCE, taskInputOf, withTaskNews } from "./conversation-tasks.ts";
 import * as turn from "./conversation-turn.ts";
 import type { ConversationEmitted } from "./emitted-event.ts";
 import { descriptionOf } from "./describe-conversation.ts";
@@ -19,8 +29,10 @@ import type { OwnerWaitEvent } from "./owner-wait-event.ts";
 import type { OwnerWaitInput } from "./owner-wait-input.ts";
 import { OwnerWaitOutput } from "./owner-wait-output.ts";
 import { actorOfOwn, suppliedByNode } from "./placeholder.machine.ts";
+import { withoutReports } from "./task-book.ts";
 import type { TaskMachineEvent } from "./task-event.ts";
 import type { TaskInput } from "./task-input.ts";
+import { outputResult } from "./task-news.ts";
 import type { TaskOutput } from "./task-output.ts";
 
 /** Time for told children to end by themselves when a conversation closes. */
@@ -42,7 +54,10 @@ export const conversationSetup = setup({
     "tool.run.idempotent": suppliedByNode<unknown, ToolJobInput>(),
     "tool.run.dedupeKey": suppliedByNode<unknown, ToolJobInput>(),
     "tool.run.unsafe": suppliedByNode<unknown, ToolJobInput>(),
+    // Three names of one actor type: what becomes of a task when its conversation ends first is a property of its source.
     task: actorOfOwn<TaskInput, TaskOutput, TaskMachineEvent>(),
+    "task.await": actorOfOwn<TaskInput, TaskOutput, TaskMachineEvent>(),
+    "task.detach": actorOfOwn<TaskInput, TaskOutput, TaskMachineEvent>(),
     ownerWait: actorOfOwn<OwnerWaitInput, OwnerWaitOutput, OwnerWaitEvent>(),
   },
   delays: {
@@ -60,6 +75,10 @@ export const conversationSetup = setup({
       if (context.parentTask === undefined || context.reported === status) return;
       enqueue.assign({ reported: status });
       enqueue.sendParent({ type: "conversationStatus", status });
+    }),
+    /** Somebody above has an idle limit. */
+    tellPulse: enqueueActions(({ context, enqueue }) => {
+      if (context.parentTask?.wantsPulse === true) enqueue.sendParent({ type: "conversationActive" });
     }),
     acceptMessage: assign(({ context, event }) =>
       event.type === "userMessage" ? turn.withMessage(context, event.messageId) : {},
@@ -102,7 +121,7 @@ export const conversationSetup = setup({
     renewAllowance: assign({ iteration: 0, repeat: { fingerprint: "", count: 0 } }),
     callModel: enqueueActions(({ context, enqueue }) => {
       const next = turn.withModelCall(context);
-      enqueue.assign(next);
+      enqueue.assign({ ...next, isRunOpen: true });
       enqueue.spawnChild("model.generate", {
         id: turn.runningModelChild(next),
         input: { agent: next.agent, iteration: next.iteration, messagesTaken: next.messagesTaken },
@@ -111,23 +130,33 @@ export const conversationSetup = setup({
     takeReply: enqueueActions(({ context, event, enqueue }) => {
       const reply = replyOf({ context, event });
       if (reply === undefined) return;
-      const planned = planCalls(context.usage.modelCalls, reply, callerOf(context));
-      enqueue.assign(turn.withReply(context, reply, planned));
+      const { calls, tasks, released } = planReply(context.usage.modelCalls, reply, callerOf(context));
+      enqueue.assign({
+        ...turn.withReply(context, reply, calls),
+        ...(tasks.length > 0 && { tasks: withoutReports(tasks) }),
+      });
+      for (const childId of released) enqueue.sendTo(childId, { type: "release" });
       const { conversationId, agent } = context;
-      for (const { callId, childId, name, input, plan } of planned) {
+      for (const { callId, childId, name, input, plan } of calls) {
         if (plan.kind === "local") {
           const { crashPolicy } = plan;
           const job = { agent: agent.name, callId, name, input, crashPolicy };
           enqueue.spawnChild(`tool.run.${crashPolicy}`, { id: childId, input: job });
-        } else if (plan.kind === "delegate") {
-          const { subagent, agents, depth } = plan;
-          const { prompt, description = "", deadlineMs } = plan.task;
-          const deadline = deadlineMs === undefined ? {} : { deadlineMs };
-          const task = { callId, childId, subagent, agents, depth, prompt, description, ...deadline };
-          enqueue.spawnChild("task", { id: childId, input: task });
+        } else if (plan.kind === "tasks") {
+          const { starts, message, waitMs } = plan;
+          for (const start of starts) {
+            enqueue.spawnChild(TASK_SOURCE[start.onClose], {
+              id: start.childId,
+              input: taskInputOf(context, callId, start),
+            });
+          }
+          if (message !== undefined) enqueue.sendTo(message.to, message.event);
+          if (waitMs !== undefined) enqueue.raise({ type: "taskWaitOver", childId }, { id: childId, delay: waitMs });
         } else if (plan.kind === "ask") {
           const wait = { ...plan.question, conversationId, agent: agent.name, callId };
           enqueue.spawnChild("ownerWait", { id: childId, input: wait });
+        } else if (plan.kind === "askParent") {
+          enqueue.sendParent({ type: "conversationAsked", callId, question: plan.question });
         }
       }
     }),
@@ -138,11 +167,13 @@ export const conversationSetup = setup({
     settleCall: enqueueActions(({ context, event, enqueue }) => {
       const call = openCallOf({ context, event });
       const outcome = childOutcomeOf(event);
-      if (call === undefined || outcome === undefined || call.kind === "refused") return;
-      const result = outcomeToResult({ callId: call.callId, name: call.name, kind: call.kind }, outcome);
-      enqueue.assign(turn.withResult(context, call.childId, result));
+      const { kind } = call ?? {};
+      if (call === undefined || outcome === undefined) return;
+      if (kind !== "local" && kind !== "delegate" && kind !== "ask") return;
+      const result = outcomeToResult({ callId: call.callId, name: call.name, kind }, outcome);
+      enqueue.assign({ calls: turn.withResult(context, call.childId, result) });
       const wait =
-        call.kind === "ask" && outcome.kind === "done" ? OwnerWaitOutput.safeParse(outcome.output).data : undefined;
+        kind === "ask" && outcome.kind === "done" ? OwnerWaitOutput.safeParse(outcome.output).data : undefined;
       if (wait !== undefined) enqueue.emit({ type: "waitConsumed", waitId: wait.waitId, callId: call.callId });
     }),
     // A settled child stays among the children until it is stopped, and the record grows with every call.
@@ -155,26 +186,59 @@ export const conversationSetup = setup({
     noteTaskStatus: assign(({ context, event }) =>
       event.type === "taskStatus" ? turn.withTaskStatus(context, event.childId, event.status !== "running") : {},
     ),
+    noteTaskNews: enqueueActions(({ context, event, enqueue }) => {
+      const { changes, messages } = withTaskNews(context, event);
+      enqueue.assign(changes);
+      for (const { to, event: told } of messages) enqueue.sendTo(to, told);
+    }),
+    /** A call has waited for a task as long as it wanted: it is told how far that is. */
+    endTaskWait: assign(({ context, event }) => {
+      const call = event.type === "taskWaitOver" ? openWaitOf(context, event.childId) : undefined;
+      if (call?.waits?.kind !== "task") return {};
+      const result = outputResult(call, context.tasks ?? [], call.waits.task);
+      return { calls: turn.withResult(context, call.childId, result) };
+    }),
+    takeParentAnswer: assign(({ context, event }) => {
+      const call = event.type === "parentAnswered" ? openQuestionOf(context, event.callId) : undefined;
+      if (call === undefined || event.type !== "parentAnswered") return {};
+      return { calls: turn.withResult(context, call.childId, answeredResult(call, event.text)) };
+    }),
+    /** Tells a task that takes follow-ups how its run ended; everybody else learns it otherwise. */
+    reportRun: enqueueActions(({ context, enqueue }, { outcome }: { outcome: ConversationContext["outcome"] }) => {
+      if (context.parentTask?.isKept !== true) return;
+      if (context.isRunOpen !== true && outcome !== "closed") return;
+      const ended = { ...context, outcome };
+      enqueue.assign({ outcome, reported: "running", isRunOpen: false });
+      enqueue.sendParent({ type: "conversationReported", output: outputOf(ended) });
+    }),
     closeStep: assign(({ context }) => turn.withStepOver(context)),
     cancelCall: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== "cancelTask") return;
       const { callId, reason = "cancelled by a person" } = event;
       const ended = turn.openCalls(context).filter((call) => call.callId === callId);
-      for (const { kind, childId } of ended) {
+      for (const call of ended) {
+        const { kind, childId } = call;
         if (kind === "local") enqueue.stopChild(childId);
-        else enqueue.sendTo(childId, { type: "cancel", reason });
+        else if (turn.isEndedByItself(call)) enqueue.sendTo(childId, { type: "cancel", reason });
+        for (const { to, event } of ordersForCall(context, call, reason)) enqueue.sendTo(to, event);
       }
       enqueue.assign(turn.withCallsEnded(context, ended, false));
     }),
-    abandonStep: enqueueActions(({ context, enqueue }, { why }: { why: Abandonment }) => {
+    abandonStep: enqueueActions(({ context, enqueue }, { why }: { why: Exclude<Abandonment, "cancelTask"> }) => {
       enqueue.stopChild(turn.runningModelChild(context));
       enqueue.stopChild(turn.runningCondenser(context));
       const ended = turn.openCalls(context);
-      for (const { kind, childId } of ended) {
+      for (const call of ended) {
+        const { kind, childId } = call;
         if (kind === "local") enqueue.stopChild(childId);
-        else if (why !== "await") enqueue.sendTo(childId, { type: "cancel", reason: why });
+        else if (why !== "await" && turn.isEndedByItself(call)) {
+          enqueue.sendTo(childId, { type: "cancel", reason: why });
+        }
       }
-      enqueue.assign(turn.withCallsEnded(context, ended, true));
+      const { messages, ending } = ordersFor(context, why);
+      for (const { to, event } of messages) enqueue.sendTo(to, event);
+      const changes = turn.withCallsEnded(context, ended, true);
+      enqueue.assign({ ...changes, ending: [...changes.ending, ...ending] });
     }),
     noteOutcome: assign((_, { outcome }: { outcome: ConversationContext["outcome"] }) => ({ outcome })),
   },

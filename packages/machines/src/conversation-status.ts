@@ -38,5 +38,6 @@ export function conversationStatus(value: unknown, context: Pick<ConversationCon
   if (top !== "turn") return { status: STATUS_OF[top] ?? "running" };
   const open = openCalls(context);
   if (open.length === 0 || open.some((call) => call.kind === "local")) return { status: "running" };
-  return { status: "waiting", waitingOn: open.some((call) => call.isWaitingForPerson) ? "owner" : "tasks" };
+  const needsPerson = open.some((call) => call.isWaitingForPerson && call.kind !== "askParent");
+  return { status: "waiting", waitingOn: needsPerson ? "owner" : "tasks" };
 }

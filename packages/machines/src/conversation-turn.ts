@@ -1,6 +1,6 @@
 import { hash128, ModelReply, type ToolResult } from "@holdfast/protocol";
 import { boundedText } from "./bounded-text.ts";
-import type { PlannedCall } from "./call-plan.ts";
+import { knownResultOf, type PlannedCall } from "./call-plan.ts";
 import {
   MAX_PENDING_MESSAGES,
   pendingMessages,
@@ -71,28 +71,40 @@ export function withReply(context: ConversationContext, reply: ModelReply, plann
   return {
     usage: usageWith(context, reply),
     lastText: reply.text.trim() === "" ? context.lastText : boundedText(reply.text),
-    calls: planned.map(({ callId, childId, name, digest, plan }) => ({
-      callId,
-      childId,
-      name,
-      kind: plan.kind,
-      isOpen: plan.kind !== "refused",
-      isWaitingForPerson: plan.kind === "ask",
-      digest: plan.kind === "refused" ? digestOf(digest, plan.result) : digest,
-    })),
+    calls: planned.map((call) => {
+      const { callId, childId, name, digest, plan } = call;
+      const known = knownResultOf(call);
+      return {
+        callId,
+        childId,
+        name,
+        kind: known === undefined ? kindOf(call) : "refused",
+        isOpen: known === undefined,
+        isWaitingForPerson: plan.kind === "ask" || plan.kind === "askParent",
+        digest: known === undefined ? digest : digestOf(digest, known),
+        ...(plan.kind === "tasks" && known === undefined && plan.waits !== undefined && { waits: plan.waits }),
+      };
+    }),
   };
 }
 
+function kindOf({ childId, plan }: PlannedCall): StepCall["kind"] {
+  if (plan.kind !== "tasks") return plan.kind;
+  return plan.starts[0]?.childId === childId ? "delegate" : "wait";
+}
+
 /** A call has its result. */
-export function withResult(context: ConversationContext, childId: string, result: ToolResult): Changes {
-  return {
-    calls: changed(context, childId, (call) => ({
-      ...call,
-      isOpen: false,
-      isWaitingForPerson: false,
-      digest: digestOf(call.digest, result),
-    })),
-  };
+export function withResult(
+  context: Pick<ConversationContext, "calls">,
+  childId: string,
+  result: ToolResult,
+): ConversationContext["calls"] {
+  return changed(context, childId, (call) => ({
+    ...call,
+    isOpen: false,
+    isWaitingForPerson: false,
+    digest: digestOf(call.digest, result),
+  }));
 }
 
 /** A task says whether it waits for a person. */
@@ -108,7 +120,11 @@ export function withStepOver(context: ConversationContext): Changes {
 }
 
 /** Some open calls are ended before their outcome is known; the children that end by themselves are waited for. */
-export function withCallsEnded(context: ConversationContext, ended: readonly StepCall[], isStepOver: boolean): Changes {
+export function withCallsEnded(
+  context: ConversationContext,
+  ended: readonly StepCall[],
+  isStepOver: boolean,
+): Pick<ConversationContext, "calls" | "ending"> {
   const isEnded = (call: StepCall) => ended.some((one) => one.childId === call.childId);
   return {
     calls: isStepOver
@@ -116,9 +132,13 @@ export function withCallsEnded(context: ConversationContext, ended: readonly Ste
       : context.calls.map((call) =>
           isEnded(call) ? { ...call, isOpen: false, isWaitingForPerson: false, digest: `${call.digest}!` } : call,
         ),
-    ending: [...context.ending, ...ended.filter((call) => call.kind !== "local").map((call) => call.childId)],
+    ending: [...context.ending, ...ended.filter((call) => isEndedByItself(call)).map((call) => call.childId)],
   };
 }
+
+/** Its child is told to end, and says when it has. One that can be continued only ends its run. */
+export const isEndedByItself = ({ kind, waits }: StepCall): boolean =>
+  kind === "ask" || (kind === "delegate" && waits === undefined);
 
 /** Calls without a result. */
 export const openCalls = (context: Pick<ConversationContext, "calls">): readonly StepCall[] =>
@@ -146,7 +166,7 @@ export function unanswerOf(context: ConversationContext, reply: ModelReply): Fai
 /** Why a model call failed, from the error of its job. */
 export const modelFailureOf = (error: unknown): Failure => failureOf(error, { cause: "modelError", code: "HF-5003" });
 
-const changed = (context: ConversationContext, childId: string, change: (call: StepCall) => StepCall) =>
+const changed = (context: Pick<ConversationContext, "calls">, childId: string, change: (call: StepCall) => StepCall) =>
   context.calls.map((call) => (call.childId === childId ? change(call) : call));
 
 const digestOf = (digest: string, result: ToolResult): string =>

@@ -24,9 +24,6 @@ export const conversationMachine = conversationSetup.createMachine({
   entry: { type: "announce", params: { type: "conversationCreated" } },
   initial: "starting",
   on: {
-    // C4: outcomes of children that nobody waits for any more. Without these an error of one would end the conversation.
-    "xstate.done.actor.*": { actions: "forgetChild" },
-    "xstate.error.actor.*": { actions: "forgetChild" },
     describe: { guard: "isDescriptionNews", actions: "describe" },
     switchModel: { guard: "isModelNews", actions: "switchModel" },
     forked: { guard: "isForkNews", actions: "noteFork" },
@@ -34,13 +31,24 @@ export const conversationMachine = conversationSetup.createMachine({
       { guard: "isPatientDeletion", target: ".awaiting", actions: "noteDeletion" },
       { guard: "isFirstDeletion", target: ".closing", actions: "noteDeletion" },
     ],
+    // C4: outcomes of children that nobody waits for any more. Without these an error of one would end the conversation.
+    "xstate.done.actor.*": { actions: ["noteTaskNews", "forgetChild"] },
+    "xstate.error.actor.*": { actions: ["noteTaskNews", "forgetChild"] },
+    taskReported: { guard: "isTaskNews", actions: "noteTaskNews" },
+    taskAsked: { guard: "isTaskNews", actions: "noteTaskNews" },
+    taskStatus: { guard: "isTaskNews", actions: "noteTaskNews" },
+    taskActive: { guard: "isWatched", actions: "tellPulse" },
   },
   states: {
     starting: { always: [{ guard: "beginsAtOnce", target: "turn" }, { target: "idle" }] },
 
     idle: {
       tags: IDLE_TAG,
-      entry: ["dropPauseRequest", { type: "announce", params: { type: "conversationIdle" } }],
+      entry: [
+        "dropPauseRequest",
+        { type: "announce", params: { type: "conversationIdle" } },
+        { type: "reportRun", params: { outcome: "answered" } },
+      ],
       on: {
         userMessage: [
           { guard: "isAcceptedToRun", target: "turn", actions: "acceptMessage" },
@@ -72,9 +80,22 @@ export const conversationMachine = conversationSetup.createMachine({
         close: { target: "closing" },
         condense: { guard: "isCondenseNews", actions: "requestCondense" },
         cancelTask: { guard: "isOpenCall", actions: "cancelCall" },
-        taskStatus: { guard: "isStatusNews", actions: "noteTaskStatus" },
-        "xstate.done.actor.*": { guard: "isCallOutcome", actions: ["settleCall", "forgetChild"] },
-        "xstate.error.actor.*": { guard: "isCallOutcome", actions: ["settleCall", "forgetChild"] },
+        taskStatus: [
+          { guard: "isTaskNews", actions: "noteTaskNews" },
+          { guard: "isStatusNews", actions: "noteTaskStatus" },
+        ],
+        taskWaitOver: { guard: "isOpenWait", actions: "endTaskWait" },
+        parentAnswered: { guard: "isOpenQuestion", actions: "takeParentAnswer" },
+        stopRun: {
+          target: "paused",
+          actions: [
+            { type: "abandonStep", params: { why: "interrupt" } },
+            { type: "notePausedBy", params: { by: "interrupt" } },
+            { type: "reportRun", params: { outcome: "closed" } },
+          ],
+        },
+        "xstate.done.actor.*": { guard: "isCallOutcome", actions: ["settleCall", "forgetChild", "tellPulse"] },
+        "xstate.error.actor.*": { guard: "isCallOutcome", actions: ["settleCall", "forgetChild", "tellPulse"] },
       },
       states: {
         // Its time is limited; `asking` is outside of it (C5).
@@ -95,7 +116,7 @@ export const conversationMachine = conversationSetup.createMachine({
           },
           states: {
             thinking: {
-              entry: "callModel",
+              entry: ["callModel", "tellPulse"],
               on: {
                 "xstate.done.actor.*": [
                   { guard: "isReplyWithCalls", target: "acting", actions: ["takeReply", "forgetChild"] },
@@ -216,6 +237,12 @@ export const conversationMachine = conversationSetup.createMachine({
           guard: "isCondensable",
           target: "condensing",
           actions: { type: "noteRest", params: { rest: "paused" } },
+        },
+        stopRun: {
+          actions: [
+            { type: "notePausedBy", params: { by: "interrupt" } },
+            { type: "reportRun", params: { outcome: "closed" } },
+          ],
         },
         close: { target: "closing" },
       },

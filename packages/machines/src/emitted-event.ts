@@ -27,14 +27,19 @@ export type ConversationEmitted =
 export interface TaskEmitted {
   readonly type:
     | "taskCreated"
+    | "taskQueued"
     | "taskStarted"
     | "taskWaiting"
     | "taskHeld"
     | "taskResumed"
+    | "taskAsked"
+    | "taskContinued"
     | "taskCompleted"
     | "taskFailed"
     | "taskCancelled"
-    | "taskTimedOut";
+    | "taskTimedOut"
+    /** It takes no follow-ups any more. */
+    | "taskClosed";
   readonly agent: string;
   readonly callId: string;
   readonly cause?: FailureCause;

@@ -1,4 +1,4 @@
-import type { ModelReply, PlainEvent } from "@holdfast/protocol";
+import type { AgentDefinition, ModelReply, PlainEvent } from "@holdfast/protocol";
 import { createActor, fromPromise, SimulatedClock, waitFor, type AnyActorLogic, type AnyActorRef } from "xstate";
 import { expect, test } from "vitest";
 import { conversationMachine } from "./conversation.machine.ts";
@@ -6,7 +6,7 @@ import type { ModelJobInput, ToolJobInput } from "./job-input.ts";
 import { ownerWaitMachine } from "./owner-wait.machine.ts";
 import { taskMachine } from "./task.machine.ts";
 import { problemOfHistory } from "./testing/provider-history.ts";
-import { askCall, READER, readCall, reply, taskCall, testAgent } from "./testing/test-agent.ts";
+import { askCall, ASKER, READER, readCall, reply, taskCall, testAgent, testChief } from "./testing/test-agent.ts";
 import { foldTranscript } from "./transcript.ts";
 
 // The three machines with each other, by XState's own actors: what the rigs send by hand happens by itself here.
@@ -34,13 +34,19 @@ function conversation(script: Script) {
   });
 }
 
-function run(script: Script) {
+function run(
+  script: Script,
+  agents: { readonly agent: AgentDefinition; readonly agents: Record<string, AgentDefinition> } = {
+    agent: testAgent(),
+    agents: { reader: READER },
+  },
+) {
   const journal: PlainEvent[] = [];
   let last: unknown;
   const actor = createActor(conversation(script), {
     id: "c1",
     clock: new SimulatedClock(),
-    input: { agent: testAgent(), agents: { reader: READER }, prompt: "go" },
+    input: { ...agents, prompt: "go" },
     inspect: (inspected) => {
       if (inspected.type === "@xstate.snapshot" && inspected.actorRef === actor && inspected.snapshot !== last) {
         last = inspected.snapshot;
@@ -111,6 +117,31 @@ test("a task whose agent comes to nothing: its conversation says so, the parent 
   });
   await waitFor(actor, status("idle"));
   expect(JSON.stringify(foldTranscript(journal))).toContain("The agent ended without an answer.");
+});
+
+test("a sub-agent asks its parent and goes on, and later does more, all in one conversation", async () => {
+  const parentAsks = (callId: string, prompt: string) =>
+    reply("", [{ callId, name: "task", input: { resume: "call-1-b", prompt } }]);
+  const { actor, journal } = run(
+    {
+      "chief-1": reply("", [{ callId: "b", name: "task", input: { subagent: "asker", prompt: "work" } }]),
+      "asker-1": reply("", [{ callId: "q", name: "ask_parent", input: { question: "which?" } }]),
+      "chief-2": parentAsks("c", "the second"),
+      "asker-2": reply("it is done"),
+      "chief-3": reply("thanks"),
+    },
+    { agent: { ...testChief(), delegates: ["asker"] }, agents: { asker: ASKER } },
+  );
+  await waitFor(actor, status("idle"));
+  const results = foldTranscript(journal).flatMap((message) =>
+    message.role === "tool" ? message.results.map(({ content }): unknown => JSON.parse(content)) : [],
+  );
+  expect(results).toEqual([
+    { taskId: "call-1-b", status: "waiting", question: "which?" },
+    { taskId: "call-1-b", status: "completed", result: "it is done" },
+  ]);
+  actor.send({ type: "close" });
+  expect(actor.getSnapshot()).toMatchObject({ status: "done", output: { outcome: "closed" } });
 });
 
 test("close ends the whole tree", async () => {

@@ -3,6 +3,7 @@ import { StepCall } from "./conversation-context.ts";
 import { ForkPoint } from "./conversation-fork.ts";
 import { conversationStatus } from "./conversation-status.ts";
 import { presentFields } from "./present-fields.ts";
+import { TaskEnd } from "./task-context.ts";
 import { taskStatus } from "./task-status.ts";
 
 /** Fields of an actor for lists and filters, readable without its key: never the content of a message or a question. */
@@ -26,7 +27,8 @@ const ListedTask = z.looseObject({
   subagent: AgentName,
   description: z.string(),
   conversationStatus: z.enum(["running", "waiting", "held"]),
-  end: z.looseObject({ cause: z.string().optional() }).optional(),
+  end: TaskEnd.optional(),
+  asks: z.string().optional(),
 });
 const ListedWait = z.looseObject({ agent: z.string(), status: z.string(), assignee: z.string() });
 
@@ -66,7 +68,7 @@ export function listFieldsOf(type: string, context: unknown, value: unknown): Li
     const { data } = ListedTask.safeParse(context);
     if (data === undefined) return {};
     const status = taskStatus(value, data);
-    const waitingOn = status === "waiting" ? "owner" : undefined;
+    const waitingOn = status !== "waiting" ? undefined : data.asks === undefined ? "owner" : "parent";
     const title = data.description === "" ? undefined : data.description;
     return presentFields({ status, agent: data.subagent.name, title, waitingOn, cause: data.end?.cause });
   }

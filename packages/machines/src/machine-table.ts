@@ -24,6 +24,8 @@ export interface MachineEntry {
   readonly childActors: Readonly<Record<string, string>>;
   /** Child source → what becomes of the job when its runner dies. */
   readonly jobs: Readonly<Record<string, CrashPolicy>>;
+  /** Child sources that live only as long as their process; a node may replace them. */
+  readonly hosts: readonly string[];
   /** Child source → what becomes of the child when its parent ends first. */
   readonly closePolicies: Readonly<Record<string, ClosePolicy>>;
 }
@@ -35,7 +37,7 @@ export const MACHINES: readonly MachineEntry[] = [
     machine: conversationMachine,
     input: ConversationInput,
     outsideEvent: ConversationEvent,
-    childActors: { task: "task", ownerWait: "ownerWait" },
+    childActors: { task: "task", "task.await": "task", "task.detach": "task", ownerWait: "ownerWait" },
     jobs: {
       // Asking again costs money and changes nothing outside.
       "model.generate": "idempotent",
@@ -43,7 +45,8 @@ export const MACHINES: readonly MachineEntry[] = [
       "tool.run.dedupeKey": "dedupeKey",
       "tool.run.unsafe": "unsafe",
     },
-    closePolicies: { task: "cancel", ownerWait: "cancel" },
+    hosts: [],
+    closePolicies: { task: "cancel", "task.await": "await", "task.detach": "detach", ownerWait: "cancel" },
   },
   {
     type: "task",
@@ -52,6 +55,7 @@ export const MACHINES: readonly MachineEntry[] = [
     outsideEvent: TaskEvent,
     childActors: { conversation: "conversation" },
     jobs: {},
+    hosts: ["slot"],
     closePolicies: { conversation: "cancel" },
   },
   {
@@ -61,6 +65,7 @@ export const MACHINES: readonly MachineEntry[] = [
     outsideEvent: OwnerWaitEvent,
     childActors: {},
     jobs: {},
+    hosts: [],
     closePolicies: {},
   },
 ];

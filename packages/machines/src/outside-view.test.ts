@@ -150,9 +150,9 @@ describe("why an event had no effect", () => {
 
 describe("the table of machines", () => {
   test("names every child source of every machine exactly once", () => {
-    for (const { machine, childActors, jobs, closePolicies } of MACHINES) {
+    for (const { machine, childActors, jobs, hosts, closePolicies } of MACHINES) {
       const sources = Object.keys(machine.implementations.actors).toSorted();
-      expect([...Object.keys(childActors), ...Object.keys(jobs)].toSorted()).toEqual(sources);
+      expect([...Object.keys(childActors), ...Object.keys(jobs), ...hosts].toSorted()).toEqual(sources);
       expect(Object.keys(closePolicies)).toEqual(Object.keys(childActors));
     }
   });

@@ -1,4 +1,11 @@
-import type { ToolDefinition } from "@holdfast/protocol";
+import {
+  AskParentArguments,
+  TaskArguments,
+  TaskGroupArguments,
+  TaskOutputArguments,
+  TaskStopArguments,
+  type ToolDefinition,
+} from "@holdfast/protocol";
 import { z } from "zod";
 import { DelegateArguments } from "./call-arguments.ts";
 import { MAX_DELAY_MS } from "./task-input.ts";
@@ -23,6 +30,47 @@ export const TASK_TOOL: ToolDefinition = {
   kind: "delegate",
   crashPolicy: "idempotent",
 };
+
+const tool = (
+  name: string,
+  kind: ToolDefinition["kind"],
+  description: string,
+  arguments_: z.ZodType,
+): ToolDefinition => ({ name, description, inputSchema: schemaOf(arguments_), kind, crashPolicy: "idempotent" });
+
+/**
+ * The tools of an agent whose tasks can be continued: its results name the task, and `resume` goes on with it. Where an agent has them, its
+ * `task` replaces {@link TASK_TOOL}.
+ */
+export const TASK_TOOLS: readonly ToolDefinition[] = [
+  tool(
+    "task",
+    "delegate",
+    "Give a piece of work to another agent, or with resume go on with an earlier task: a further message, or the answer to its question. Several calls at once work in parallel.",
+    TaskArguments,
+  ),
+  tool(
+    "task_group",
+    "taskGroup",
+    "Give several pieces of work to agents at once and wait for all, any, a quorum or the first of them.",
+    TaskGroupArguments,
+  ),
+  tool(
+    "task_output",
+    "taskOutput",
+    "What became of a task: its result, its question, or its status.",
+    TaskOutputArguments,
+  ),
+  tool("task_stop", "taskStop", "Stop a task. It can be continued with resume.", TaskStopArguments),
+];
+
+/** The tool with which a sub-agent asks the agent that delegated the work. It goes on when it has the answer. */
+export const ASK_PARENT_TOOL: ToolDefinition = tool(
+  "ask_parent",
+  "askParent",
+  "Ask the agent that gave you this work, and wait for the answer.",
+  AskParentArguments,
+);
 
 /** The usual tool of kind `ask`: the agent asks a person and waits for the answer. */
 export const ASK_OWNER_TOOL: ToolDefinition = {

@@ -28,6 +28,19 @@ export const TaskContext = z.object({
   description: z.string(),
   deadlineMs: z.number().optional(),
   depth: z.number(),
+  maxDepth: z.number().optional(),
+  idleMs: z.number().optional(),
+  wantsPulse: z.boolean().optional(),
+  isKept: z.boolean().optional(),
+  canAsk: z.boolean().optional(),
+  isHeld: z.boolean().optional(),
+  root: z.string().optional(),
+  /** Follow-ups taken from the conversation that delegated it; absent: none. */
+  runs: z.number().optional(),
+  /** Call of its own conversation that asks, until it is answered. */
+  asks: z.string().optional(),
+  /** No follow-up will come: it ends for good with its run. */
+  isReleased: z.boolean().optional(),
   /** What its conversation last said. */
   conversationStatus: z.enum(["running", "waiting", "held"]),
   /** How it ends unless its conversation answers after all; for a task that is being stopped. */
@@ -47,7 +60,11 @@ export function initialTask(input: unknown, taskId: string): TaskContext {
 }
 
 /** How a task ends when it is told to, or when its time is over. */
-export function stoppedEnd(why: "cancelled" | "timedOut", context: TaskContext, reason: string | undefined): TaskEnd {
+export function stoppedEnd(
+  why: "cancelled" | "timedOut" | "idle",
+  context: Pick<TaskContext, "deadlineMs" | "idleMs">,
+  reason?: string,
+): TaskEnd {
   if (why === "cancelled") {
     return {
       status: why,
@@ -56,8 +73,11 @@ export function stoppedEnd(why: "cancelled" | "timedOut", context: TaskContext, 
       message: `The task was cancelled: ${reason ?? "no reason"}.`,
     };
   }
-  const message = `The task was not done within ${context.deadlineMs ?? 0} ms.`;
-  return { status: why, cause: "timeout", code: "HF-5204", message };
+  const message =
+    why === "idle"
+      ? `Nothing happened in the task for ${context.idleMs ?? 0} ms.`
+      : `The task was not done within ${context.deadlineMs ?? 0} ms.`;
+  return { status: "timedOut", cause: "timeout", code: "HF-5204", message };
 }
 
 /**

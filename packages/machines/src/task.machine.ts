@@ -1,99 +1,66 @@
-import { assign, emit, enqueueActions, setup } from "xstate";
-import type { z } from "zod";
-import { childOutcomeOf } from "./child-outcome.ts";
-import type { ConversationEvent } from "./conversation-event.ts";
-import type { ConversationInput } from "./conversation-input.ts";
-import type { ConversationOutput } from "./conversation-output.ts";
-import type { TaskEmitted } from "./emitted-event.ts";
+import { IDLE_TAG } from "@holdfast/protocol";
 import { ownIdOf } from "./own-id.ts";
-import { actorOfOwn } from "./placeholder.machine.ts";
-import { endByError, endByOutput, initialTask, stoppedEnd, taskOutputOf, type TaskContext } from "./task-context.ts";
-import type { TaskMachineEvent } from "./task-event.ts";
-import type { TaskInput } from "./task-input.ts";
-import type { TaskOutput } from "./task-output.ts";
+import { initialTask, taskOutputOf } from "./task-context.ts";
+import { taskSetup } from "./task-setup.machine.ts";
 
 // A task: one piece of delegated work, done in a conversation of its own by a sub-agent.
-// Owns: the deadline, how the work ended.  Does not own: the work (the conversation), the call it answers (the parent).
+// Owns: when it starts, its limits, how the work ended.  Does not own: the work (the conversation), the call it answers (the parent).
 //   K1 it ends exactly once, with a result or with a cause
 //   K2 being stopped is bounded: a conversation that does not answer is left behind
 //   K3 work that was finished counts, also when the task was being stopped
-
-/** Time for the conversation to report what it has when the task is stopped. */
-const STOP_GRACE_MS = 15_000;
-
-const STATUS_ANNOUNCEMENT = { running: "taskResumed", waiting: "taskWaiting", held: "taskHeld" } as const;
-
-function endOf({ context, event }: { readonly context: TaskContext; readonly event: { readonly type: string } }) {
-  const outcome = childOutcomeOf(event);
-  if (outcome?.kind === "done") return endByOutput(context, outcome.output);
-  return outcome?.kind === "failed" ? endByError(context, outcome.error) : context.stopping;
-}
+//   K4 one that is kept tells how each run ended, and rests; a follow-up goes to the same conversation
+//   K5 a task that waits for its turn has a record that says so: `queued`
 
 /** A task as an ordinary state machine; see the comment above and README.md. */
-export const taskMachine = setup({
-  // Only types are taken from these values; no code reads them.
-  types: {
-    context: {} as TaskContext,
-    input: {} as z.input<typeof TaskInput>,
-    events: {} as TaskMachineEvent,
-    output: {} as TaskOutput,
-    emitted: {} as TaskEmitted,
-  },
-  actors: {
-    conversation: actorOfOwn<z.input<typeof ConversationInput>, ConversationOutput, ConversationEvent>(),
-  },
-  delays: {
-    deadline: ({ context }) => context.deadlineMs ?? 0,
-    stopGrace: STOP_GRACE_MS,
-  },
-  guards: {
-    hasDeadline: ({ context }) => context.deadlineMs !== undefined,
-    isStatusNews: ({ context, event }) =>
-      event.type === "conversationStatus" && event.status !== context.conversationStatus,
-    endsCompleted: (moment) => endOf(moment)?.status === "completed",
-    endsCancelled: (moment) => endOf(moment)?.status === "cancelled",
-    endsTimedOut: (moment) => endOf(moment)?.status === "timedOut",
-  },
-  actions: {
-    announce: emit(({ context }, { type }: { type: TaskEmitted["type"] }) => {
-      const { cause, conversationId } = context.end ?? {};
-      return {
-        type,
-        agent: context.subagent.name,
-        callId: context.callId,
-        ...(cause === undefined ? {} : { cause }),
-        ...(conversationId === undefined ? {} : { conversationId }),
-      };
-    }),
-    passStatusOn: enqueueActions(({ context, event, enqueue }) => {
-      if (event.type !== "conversationStatus") return;
-      const { status } = event;
-      enqueue.assign({ conversationStatus: status });
-      enqueue.emit({ type: STATUS_ANNOUNCEMENT[status], agent: context.subagent.name, callId: context.callId });
-      enqueue.sendParent({ type: "taskStatus", childId: context.childId, status });
-    }),
-    noteStopping: assign(({ context, event }, { why }: { why: "cancelled" | "timedOut" }) => ({
-      stopping: stoppedEnd(why, context, event.type === "cancel" ? event.reason : undefined),
-    })),
-    noteEnd: assign((moment) => {
-      const end = endOf(moment);
-      return end === undefined ? {} : { end };
-    }),
-    closeConversation: enqueueActions(({ enqueue }) => {
-      enqueue.sendTo("conversation", { type: "close" });
-    }),
-  },
-}).createMachine({
+export const taskMachine = taskSetup.createMachine({
   id: "task",
-  version: "1",
+  version: "2",
   context: ({ input, self }) => initialTask(input, ownIdOf(self)),
   output: ({ context }) => taskOutputOf(context),
-  entry: { type: "announce", params: { type: "taskCreated" } },
-  initial: "active",
+  entry: [{ type: "announce", params: { type: "taskCreated" } }, "armLimits"],
+  initial: "entering",
+  on: {
+    continueTask: { actions: "noteFollowUp" },
+    release: { actions: "noteRelease" },
+  },
   states: {
+    entering: {
+      always: [
+        { guard: "hasToWait", target: "queued" },
+        { guard: "needsSlot", target: "queued.forSlot" },
+        { target: "active" },
+      ],
+    },
+
+    queued: {
+      initial: "forTurn",
+      on: {
+        cancel: { target: "cancelled", actions: [{ type: "noteStopping", params: { why: "cancelled" } }, "noteEnd"] },
+        deadlineOver: {
+          target: "timedOut",
+          actions: [{ type: "noteStopping", params: { why: "timedOut" } }, "noteEnd"],
+        },
+        // Who waits for a turn is not silent.
+        idleOver: { actions: "noteActivity" },
+      },
+      states: {
+        forTurn: {
+          tags: IDLE_TAG,
+          entry: { type: "announce", params: { type: "taskQueued" } },
+          on: { proceed: [{ guard: "needsSlot", target: "forSlot" }, { target: "#task.active" }] },
+        },
+        forSlot: {
+          entry: "takePlace",
+          // In this order: a slot that is given back first would be given to somebody else.
+          on: { slotGranted: { target: "#task.active", actions: ["takeSlot", "leavePlace"] } },
+        },
+      },
+    },
+
     active: {
       initial: "starting",
       entry: { type: "announce", params: { type: "taskStarted" } },
+      exit: ["leaveSlot", "disarmLimits"],
       invoke: {
         id: "conversation",
         src: "conversation",
@@ -102,7 +69,15 @@ export const taskMachine = setup({
           agents: context.agents,
           prompt: context.prompt,
           ...(context.description === "" ? {} : { title: context.description }),
-          parentTask: { taskId: context.taskId, callId: context.callId, depth: context.depth },
+          parentTask: {
+            taskId: context.taskId,
+            callId: context.callId,
+            depth: context.depth,
+            ...(context.maxDepth === undefined ? {} : { maxDepth: context.maxDepth }),
+            ...(context.isKept === true ? { isKept: true } : {}),
+            ...(context.canAsk === true ? { canAsk: true } : {}),
+            ...(context.wantsPulse === true || context.idleMs !== undefined ? { wantsPulse: true } : {}),
+          },
         }),
         onDone: [
           { guard: "endsCompleted", target: "completed", actions: "noteEnd" },
@@ -116,15 +91,37 @@ export const taskMachine = setup({
           { target: "failed", actions: "noteEnd" },
         ],
       },
-      on: { conversationStatus: { guard: "isStatusNews", actions: "passStatusOn" } },
+      on: {
+        conversationStatus: { guard: "isStatusNews", actions: "passStatusOn" },
+        conversationActive: { actions: "noteActivity" },
+        conversationAsked: { actions: "passQuestionOn" },
+        continueTask: { actions: ["noteFollowUp", "passFollowUpOn"] },
+        followUp: { actions: "passFollowUpOn" },
+        conversationReported: [
+          { guard: "isKeptAndReleased", target: "closed", actions: "reportRun" },
+          { guard: "isKept", target: ".resting", actions: "reportRun" },
+        ],
+      },
       states: {
-        starting: { always: [{ guard: "hasDeadline", target: "bounded" }, { target: "unbounded" }] },
+        starting: { always: "unbounded" },
+        /** Only tasks of the first version of this machine are here. */
         bounded: {
           after: { deadline: { target: "stopping", actions: { type: "noteStopping", params: { why: "timedOut" } } } },
           on: { cancel: { target: "stopping", actions: { type: "noteStopping", params: { why: "cancelled" } } } },
         },
         unbounded: {
-          on: { cancel: { target: "stopping", actions: { type: "noteStopping", params: { why: "cancelled" } } } },
+          on: {
+            cancel: [
+              {
+                guard: "isFinalCancel",
+                target: "stopping",
+                actions: ["noteRelease", { type: "noteStopping", params: { why: "cancelled" } }],
+              },
+              { target: "stopping", actions: { type: "noteStopping", params: { why: "cancelled" } } },
+            ],
+            deadlineOver: { target: "stopping", actions: { type: "noteStopping", params: { why: "timedOut" } } },
+            idleOver: { target: "stopping", actions: { type: "noteStopping", params: { why: "idle" } } },
+          },
         },
         stopping: {
           entry: "closeConversation",
@@ -134,12 +131,39 @@ export const taskMachine = setup({
               { target: "#task.cancelled", actions: "noteEnd" },
             ],
           },
+          on: {
+            cancel: { guard: "isFinalCancel", actions: ["noteRelease", "closeConversation"] },
+            // It would begin what is being ended. The end says that it was known.
+            continueTask: { actions: "noteFollowUp" },
+            followUp: {},
+            conversationAsked: {},
+          },
+        },
+        /** K4. Its conversation rests as well. */
+        resting: {
+          tags: IDLE_TAG,
+          entry: ["leaveSlot", "disarmLimits"],
+          on: {
+            conversationStatus: {},
+            continueTask: {
+              target: "unbounded",
+              actions: ["noteFollowUp", "takeSlot", "armLimits", "beginRun", "passFollowUpOn"],
+            },
+            followUp: {
+              target: "unbounded",
+              actions: ["takeSlot", "armLimits", "beginRun", "passFollowUpOn"],
+            },
+            release: { target: "#task.closed", actions: "noteRelease" },
+            cancel: { guard: "isFinalCancel", target: "#task.closed", actions: "noteRelease" },
+          },
         },
       },
     },
+
     completed: { type: "final", entry: { type: "announce", params: { type: "taskCompleted" } } },
     failed: { type: "final", entry: { type: "announce", params: { type: "taskFailed" } } },
     cancelled: { type: "final", entry: { type: "announce", params: { type: "taskCancelled" } } },
     timedOut: { type: "final", entry: { type: "announce", params: { type: "taskTimedOut" } } },
+    closed: { type: "final", entry: { type: "announce", params: { type: "taskClosed" } } },
   },
 });

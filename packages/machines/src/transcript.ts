@@ -1,10 +1,13 @@
 import type { PlainEvent, ToolResult, TranscriptMessage } from "@holdfast/protocol";
 import { outcomeToResult } from "./call-outcome.ts";
-import { planCalls, type Caller, type PlannedCall } from "./call-plan.ts";
-import { abandonedResult, errorResult, type Abandonment } from "./call-result.ts";
+import { knownResultOf, planReply, type PlannedCall } from "./call-plan.ts";
+import { abandonedResult, answeredResult, errorResult, type Abandonment } from "./call-result.ts";
 import { childOutcomeOf } from "./child-outcome.ts";
 import { sharedMessages } from "./conversation-context.ts";
 import { ConversationInput, PROMPT_MESSAGE_ID } from "./conversation-input.ts";
+import { callerBelow } from "./conversation-reading.ts";
+import { outputResult, takeNews, taskNewsOf, type WaitingCall } from "./task-news.ts";
+import type { Caller } from "./task-plan.ts";
 import { z } from "zod";
 import { tryCondenserId, tryModelChildId, tryModelReply } from "./conversation-turn.ts";
 
@@ -93,10 +96,13 @@ const LOST_TO_FORK = {
   code: "HF-5203",
   message: "lost to fork: this conversation was forked while the call was open. It may have had effects.",
 } as const;
+const TaskWaitOver = z.looseObject({ childId: z.string() });
+const ParentAnswer = z.looseObject({ callId: z.string(), text: z.string() });
 
 const NO_RESULT = { cause: "internal", code: "HF-5103", message: "No result of this call was recorded." } as const;
 
 function apply(fold: Fold, event: PlainEvent): void {
+  if (applyTaskNews(fold, event)) return;
   const outcome = childOutcomeOf(event);
   if (outcome !== undefined) {
     const condenser = tryCondenserId(outcome.childId);
@@ -110,8 +116,9 @@ function apply(fold: Fold, event: PlainEvent): void {
       return;
     }
     const call = fold.calls.find((call) => call.childId === outcome.childId);
-    if (call === undefined || call.plan.kind === "refused") return;
-    settle(fold, call, outcomeToResult({ ...call, kind: call.plan.kind }, outcome));
+    const kind = call?.plan.kind === "tasks" ? "delegate" : call?.plan.kind;
+    if (call === undefined || kind === undefined || kind === "refused" || kind === "askParent") return;
+    settle(fold, call, outcomeToResult({ ...call, kind }, outcome));
     return;
   }
   if (event.type === "xstate.init") applyStart(fold, event["input"]);
@@ -119,23 +126,53 @@ function apply(fold: Fold, event: PlainEvent): void {
   else applyOutside(fold, event);
 }
 
+/** @returns whether it was news of a task that can be continued */
+function applyTaskNews(fold: Fold, event: PlainEvent): boolean {
+  const { tasks = [], agent } = fold.caller;
+  const news = taskNewsOf(tasks, event);
+  if (news === undefined) return false;
+  const waiting = openCallsOf(fold).flatMap((call): WaitingCall[] => {
+    const { callId, childId, name, plan } = call;
+    return plan.kind === "tasks" && plan.waits !== undefined ? [{ callId, childId, name, waits: plan.waits }] : [];
+  });
+  const { maxRunningTasks = Number.POSITIVE_INFINITY } = agent.limits;
+  const { book, settled } = takeNews(tasks, waiting, news, maxRunningTasks);
+  fold.caller = { ...fold.caller, tasks: book };
+  for (const { childId, result } of settled) {
+    const call = fold.calls.find((one) => one.childId === childId);
+    if (call !== undefined) settle(fold, call, result);
+  }
+  return true;
+}
+
 function applyStart(fold: Fold, input: unknown): void {
   const parsed = ConversationInput.safeParse(input);
   if (!parsed.success) return;
   const { agent, agents, parentTask, prompt, fork } = parsed.data;
   fold.placed = sharedMessages(fork); // they stand in what is inherited
-  fold.caller = { agent, agents, depth: parentTask?.depth ?? 0 };
+  fold.caller = { agent, agents, ...callerBelow(parentTask) };
   if (prompt !== undefined) accept(fold, PROMPT_MESSAGE_ID, prompt);
 }
 
 function applyOutside(fold: Fold, event: PlainEvent): void {
   if (event.type === "interrupt" || event.type === "close") abandon(fold, event.type);
   if (event.type === "delete") abandon(fold, "await");
+  if (event.type === "stopRun") abandon(fold, "interrupt");
+  const over = event.type === "taskWaitOver" ? TaskWaitOver.safeParse(event).data : undefined;
+  const waiting = over && openCallsOf(fold).find((call) => call.childId === over.childId);
+  if (waiting?.plan.kind === "tasks" && waiting.plan.waits?.kind === "task") {
+    settle(fold, waiting, outputResult(waiting, fold.caller.tasks ?? [], waiting.plan.waits.task));
+  }
+  const answer = event.type === "parentAnswered" ? ParentAnswer.safeParse(event).data : undefined;
+  const asked = answer && openCallsOf(fold).find((call) => call.callId === answer.callId);
+  if (asked?.plan.kind === "askParent" && answer !== undefined) {
+    settle(fold, asked, answeredResult(asked, answer.text));
+  }
   const message = event.type === "userMessage" ? AcceptedMessage.safeParse(event).data : undefined;
   if (message !== undefined) accept(fold, message.messageId, message.text);
   const cancel = event.type === "cancelTask" ? AcceptedCancel.safeParse(event).data : undefined;
   const call = cancel && fold.calls.find((call) => call.callId === cancel.callId);
-  if (call !== undefined) settle(fold, call, abandonedResult(call, "cancelTask", cancel?.reason));
+  if (call !== undefined) settle(fold, call, abandonedResult(call, "cancelTask", cancel?.reason, taskOf(call)));
 }
 
 /** A summary replaces what it was made of, when it is any shorter. Messages that waited meanwhile are not in it. */
@@ -162,13 +199,17 @@ function applyReply(fold: Fold, model: { modelCall: number; messagesTaken: numbe
   fold.messages.push(...seen);
   fold.placed += seen.length;
   fold.waiting = fold.waiting.slice(known);
-  const calls = planCalls(model.modelCall, reply, fold.caller);
+  const { calls, tasks } = planReply(model.modelCall, reply, fold.caller);
+  fold.caller = { ...fold.caller, tasks };
   // Providers refuse an assistant message with neither text nor calls.
   if (reply.text === "" && calls.length === 0) return;
   const toolCalls = calls.map(({ callId, name, input }) => ({ callId, name, input }));
   fold.messages.push({ role: "assistant", text: reply.text, toolCalls });
   fold.calls = calls;
-  for (const call of calls) if (call.plan.kind === "refused") settle(fold, call, call.plan.result);
+  for (const call of calls) {
+    const known = knownResultOf(call);
+    if (known !== undefined) settle(fold, call, known);
+  }
 }
 
 // The first result of a call counts (an outcome may arrive after its call was cancelled).
@@ -178,8 +219,12 @@ function settle(fold: Fold, call: PlannedCall, result: ToolResult): void {
 }
 
 function abandon(fold: Fold, why: Abandonment): void {
-  for (const call of openCallsOf(fold)) settle(fold, call, abandonedResult(call, why));
+  for (const call of openCallsOf(fold)) settle(fold, call, abandonedResult(call, why, undefined, taskOf(call)));
 }
+
+/** A task whose run was ended with the call can be continued. */
+const taskOf = ({ plan }: PlannedCall): Readonly<Record<string, unknown>> =>
+  plan.kind === "tasks" && plan.waits?.kind === "task" ? { taskId: plan.waits.task } : {};
 
 const openCallsOf = (fold: Fold): readonly PlannedCall[] => fold.calls.filter((call) => !fold.results.has(call.callId));
 

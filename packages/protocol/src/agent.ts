@@ -6,8 +6,11 @@ export const ToolDefinition = z.object({
   description: z.string(),
   /** JSON Schema of the arguments. */
   inputSchema: z.record(z.string(), z.unknown()),
-  /** `local`: a function of the node. `delegate`: starts a task. `ask`: opens an owner-wait. */
-  kind: z.enum(["local", "delegate", "ask"]),
+  /**
+   * `local`: a function of the node. `delegate`: starts a task, or continues one. `taskGroup`: starts several. `taskOutput`, `taskStop`: of a
+   * task that was started. `ask`: opens an owner-wait. `askParent`: asks whoever delegated the work.
+   */
+  kind: z.enum(["local", "delegate", "taskGroup", "taskOutput", "taskStop", "ask", "askParent"]),
   crashPolicy: z.enum(["idempotent", "dedupeKey", "unsafe"]).default("idempotent"),
 });
 export type ToolDefinition = z.infer<typeof ToolDefinition>;
@@ -17,6 +20,12 @@ export const AgentLimits = z.object({
   maxIterations: z.int().min(1).max(1000).default(50),
   /** Wall time of one turn, ms. */
   maxTurnMs: z.int().min(1000).default(3_600_000),
+  /** Tasks that have not ended; a further one is refused. Absent: 64. */
+  maxOpenTasks: z.int().min(1).max(256).optional(),
+  /** Tasks that run at the same time; further ones are queued. Absent: all. */
+  maxRunningTasks: z.int().min(1).max(256).optional(),
+  /** Levels of delegation below it, at most what the fleet allows. Absent: that. */
+  maxTaskDepth: z.int().min(0).max(8).optional(),
 });
 export type AgentLimits = z.infer<typeof AgentLimits>;
 

@@ -120,4 +120,11 @@ export {
 export { RESEND_EVENT, ResendRequest } from "./resend-request.ts";
 export { Suspect, Trial } from "./crash-loop.ts";
 export { MAX_SUBJECT_BYTES, subjectsOf, parseInboxSubject, type Subjects, type InboxOrigin } from "./subjects.ts";
+export {
+  AskParentArguments,
+  TaskArguments,
+  TaskGroupArguments,
+  TaskOutputArguments,
+  TaskStopArguments,
+} from "./task-arguments.ts";
 export { TAG_KEY, VALUE_TAGS, type ValueTag } from "./tagged-values.ts";

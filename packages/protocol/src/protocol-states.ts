@@ -39,6 +39,8 @@ export const PROTOCOL_NAMES: Readonly<Record<WorkState, ProtocolNames>> = {
 
 const WAITING: Readonly<Record<WaitingOn, WorkState>> = {
   owner: "waiting.owner",
+  // Whoever gave the work has to say something.
+  parent: "waiting.owner",
   budget: "waiting.owner",
   auth: "waiting.auth",
   tasks: "waiting.tasks",

@@ -33,7 +33,7 @@ export const WaitStatus = z.enum(["open", "answered", "declined", "expired", "ca
 export type WaitStatus = z.infer<typeof WaitStatus>;
 
 /** Why something with status `waiting` waits. */
-export const WaitingOn = z.enum(["owner", "tasks", "auth", "timer", "budget"]);
+export const WaitingOn = z.enum(["owner", "tasks", "parent", "auth", "timer", "budget"]);
 export type WaitingOn = z.infer<typeof WaitingOn>;
 
 /** Machine-readable cause of every failure. */

@@ -1,5 +1,5 @@
 import { AgentDefinition, type ModelReply, type ToolCall } from "@holdfast/protocol";
-import { ASK_OWNER_TOOL, TASK_TOOL } from "../standard-tools.ts";
+import { ASK_OWNER_TOOL, ASK_PARENT_TOOL, TASK_TOOL, TASK_TOOLS } from "../standard-tools.ts";
 
 const local = (name: string, crashPolicy: "idempotent" | "dedupeKey" | "unsafe") => ({
   name,
@@ -27,6 +27,13 @@ export function testAgent(changes: Partial<AgentDefinition> = {}): AgentDefiniti
 }
 
 export const READER = testAgent({ name: "reader", delegates: [] });
+
+/** An agent whose tasks can be continued. */
+export const testChief = (limits: Partial<AgentDefinition["limits"]> = {}): AgentDefinition =>
+  testAgent({ tools: [...TASK_TOOLS, local("read", "idempotent")], limits: { ...testAgent().limits, ...limits } });
+
+/** An agent that may ask whoever delegated its work. */
+export const ASKER = testAgent({ name: "asker", tools: [ASK_PARENT_TOOL], delegates: [] });
 
 /** A reply with tool calls, or with none an answer. */
 export function reply(text: string, toolCalls: readonly ToolCall[] = []): ModelReply {
