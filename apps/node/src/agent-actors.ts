@@ -6,11 +6,19 @@ import {
   createToolbox,
   type EffectReport,
 } from "@holdfast/agents";
-import { listFieldsOf, MACHINES, noEffectOf, publicEventOf } from "@holdfast/machines";
+import {
+  ENDLESS_SLOTS,
+  listFieldsOf,
+  MACHINES,
+  noEffectOf,
+  publicEventOf,
+  slotLogic,
+  type TaskSlots,
+} from "@holdfast/machines";
 import type { Config } from "@holdfast/process";
 import { RuntimeFault } from "@holdfast/protocol";
 import type { Telemetry } from "@holdfast/runtime/ports";
-import { defineActor, type ActorDefinition, type JobDefinition, type NodeContext } from "holdfast";
+import { defineActor, FairSlots, type ActorDefinition, type JobDefinition, type NodeContext } from "holdfast";
 import { readTranscript } from "./read-transcript.ts";
 
 export interface AgentActorsOptions {
@@ -56,20 +64,22 @@ export function agentActors(options: AgentActorsOptions, context: NodeContext): 
   });
   const implementation = (src: string): JobDefinition["run"] =>
     src === "model.generate" ? jobs.generate : jobs.runTool;
-  return MACHINES.map((entry) => agentDefinition(entry, implementation));
+  const slots = new FairSlots(config.HOLDFAST_TASK_CONCURRENCY);
+  return MACHINES.map((entry) => agentDefinition(entry, implementation, slots));
 }
 
 /** The same actor types without their jobs: for whoever runs their transitions and nothing else. */
 export const agentDefinitions = (): readonly ActorDefinition[] =>
-  MACHINES.map((entry) => agentDefinition(entry, () => undefined));
+  MACHINES.map((entry) => agentDefinition(entry, () => undefined, ENDLESS_SLOTS));
 
 function agentDefinition(
-  { type, machine, input, outsideEvent, childActors, jobs, closePolicies }: (typeof MACHINES)[number],
+  { type, machine, input, outsideEvent, childActors, jobs, hosts, closePolicies }: (typeof MACHINES)[number],
   implementation: (src: string) => JobDefinition["run"],
+  slots: TaskSlots,
 ): ActorDefinition {
   return defineActor({
     type,
-    machine,
+    machine: hosts.includes("slot") ? machine.provide({ actors: { slot: slotLogic(slots) } }) : machine,
     input,
     outsideEvent,
     childActors: Object.fromEntries(

@@ -14,6 +14,7 @@ export { type ClientWindow, type EventsOptions, type ReceivedEvent } from "@hold
 export { renewNamespace, type RenewNamespaceOptions } from "./renew-namespace.ts";
 export {
   defineActor,
+  FairSlots,
   type ActorDefinition,
   type ActorIds,
   type JobContext,

@@ -8,6 +8,7 @@ export {
   type PublicEvent,
 } from "./actor-definition.ts";
 export { chooseBlobs } from "./blobs/choose-blobs.ts";
+export { FairSlots } from "./fair-slots.ts";
 export { type NodeEnding } from "./node-ending.ts";
 export { RuntimeNode } from "./runtime-node.ts";
 export { type RuntimeNodeOptions } from "./runtime-node-options.ts";

@@ -81,6 +81,22 @@ export function taskCommands(program: Command, context: CommandContext): void {
         if (result.kind === "refused") process.exitCode = 1;
       }),
     );
+  task
+    .command("message")
+    .argument("<id>")
+    .argument("<text>", "a further message, or the answer to its question")
+    .option("--message-id <id>", "the same id is taken once")
+    .option("--json")
+    .action((id: string, text: string, options: GlobalOptions & { readonly messageId?: string }) =>
+      withClient(context, options, "client", async ({ holdfast }, output) => {
+        const { header } = await findActor(holdfast, "task", id);
+        const messageId = options.messageId ?? `m-${randomBytes(6).toString("hex")}`;
+        const event = { type: "followUp", messageId, text };
+        const result = await holdfast.send(header.key, event, { idempotencyKey: messageId });
+        output.result({ id, messageId, result }, resultText(result));
+        if (result.kind === "refused") process.exitCode = 1;
+      }),
+    );
 }
 
 /** `holdfast wait …` */

@@ -3,6 +3,7 @@ import { blocker } from "./blocker.ts";
 import { delegateTwo } from "./delegate-two.ts";
 import { echo } from "./echo.ts";
 import { faultScripts } from "./fault-scripts.ts";
+import { puppet } from "./puppet.ts";
 import { surveyParent } from "./survey-parent.ts";
 import { surveyReader } from "./survey-reader.ts";
 
@@ -16,6 +17,7 @@ export function standardScripts(options: { readonly thinkMs: number }): Readonly
     "survey-parent": surveyParent,
     "survey-reader": surveyReader(options),
     "delegate-two": delegateTwo,
+    puppet,
     echo,
     blocker,
     ...faultScripts,
