@@ -26,7 +26,7 @@ export const ROOMS: readonly Room[] = [
   room("runtime", "shell", ["protocol", "durable", "codec"], ["xstate", "zod"]),
   room("jetstream", "toolbox", ["protocol"], ["@nats-io/transport-node", "zod"]),
   room("nats", "adapter", ["protocol", "jetstream", "runtime"], []),
-  room("agents", "adapter", ["protocol", "runtime"], ["ai", "@ai-sdk/openai-compatible", "zod"]),
+  room("agents", "adapter", ["protocol", "runtime"], ["ai", "@ai-sdk/openai-compatible", "yaml", "zod"]),
   room("client", "adapter", ["protocol", "codec", "jetstream"], ["zod"]),
   room("process", "adapter", ["protocol", "runtime"], ["pino", "zod"]),
   room("sim-model", "world", [], ["zod"]),

@@ -1,14 +1,14 @@
 import { ASK_PARENT, defineAgent, withDelegates } from "@holdfast/agents";
 import type { HoldfastClient } from "@holdfast/client";
 import { foldTranscript } from "@holdfast/machines";
-import { parseActorKey } from "@holdfast/protocol";
+import { agentDigest, parseActorKey } from "@holdfast/protocol";
 import type { Client } from "holdfast";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster } from "../harness/cluster.ts";
 import type { StartedProcess } from "../harness/child-process.ts";
 import { waitUntil } from "../harness/wait-until.ts";
 import { AgentFleet } from "../scenarios/agent-fleet.ts";
-import { runCommand } from "../scenarios/holdfast-command.ts";
+import { runCommand, type CommandResult } from "../scenarios/holdfast-command.ts";
 
 // Tasks that can be continued, on real processes. The rules are tested in packages/machines; here it is state across a SIGKILL.
 
@@ -125,20 +125,14 @@ test("tasks and what they wait for outlive their nodes: one queued behind anothe
     await replaceNode();
     await fleet.model.wait({ model: "blocker", state: "arrived", count: 2, match: "one" });
     expect(await tasks()).toEqual(before);
+    const shown = await holdfastCommand(fleet, "task", "show", idOf(before, "one"));
+    expect(shown).toMatchObject({ code: 0, json: { definition: { name: "blocker", digest: agentDigest(blocker) } } });
     await fleet.model.release("one");
     await fleet.model.release("two");
     await say("c1", "m2", steps([{ name: "task", arguments: { resume: "$task:2", prompt: "the second" } }]));
     expect(await answer("c1")).toMatchObject([{ status: "completed", result: '[{"answer":"the second"}]' }]);
-    const { url, user, password } = cluster.nats;
-    const ran = await runCommand(["task", "message", idOf(before, "four"), "the third", "--json"], {
-      env: {
-        HOLDFAST_NATS_URL: url,
-        HOLDFAST_NATS_USER: user,
-        HOLDFAST_NATS_PASSWORD: password,
-        HOLDFAST_NAMESPACE: fleet.namespace,
-      },
-    });
-    expect({ code: ran.code, json: ran.json }).toMatchObject({ code: 0, json: { result: { kind: "applied" } } });
+    const ran = await holdfastCommand(fleet, "task", "message", idOf(before, "four"), "the third");
+    expect(ran).toMatchObject({ code: 0, json: { result: { kind: "applied" } } });
     await until("all have ended", (all) => all.every(({ status }) => status === "completed"));
 
     await say("c1", "m3", steps([{ name: "task", arguments: { resume: "$task:0", prompt: "five" } }]));
@@ -152,6 +146,12 @@ test("tasks and what they wait for outlive their nodes: one queued behind anothe
     expect(await holdfast.read.headers("conversation")).toHaveLength(1 + before.length);
   });
 });
+
+function holdfastCommand({ namespace }: AgentFleet, ...args: readonly string[]): Promise<CommandResult> {
+  const { url, user, password } = cluster.nats;
+  const env = { HOLDFAST_NATS_URL: url, HOLDFAST_NATS_USER: user, HOLDFAST_NATS_PASSWORD: password };
+  return runCommand([...args, "--json"], { env: { ...env, HOLDFAST_NAMESPACE: namespace } });
+}
 
 const idOf = (all: Awaited<ReturnType<World["tasks"]>>, title: string): string =>
   all.find((one) => one.title === title)?.id ?? "";

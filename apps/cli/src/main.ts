@@ -1,5 +1,6 @@
 import { parseConfig } from "@holdfast/process";
 import { Command } from "commander";
+import { agentCommands } from "./commands/agent.ts";
 import { conversationCommands } from "./commands/conversation.ts";
 import { demoCommand } from "./commands/demo.ts";
 import { eventsCommand } from "./commands/events.ts";
@@ -19,6 +20,7 @@ const context = {
   systemEnv: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "" },
 };
 demoCommand(program, context);
+agentCommands(program, context);
 conversationCommands(program, context);
 taskCommands(program, context);
 waitCommands(program, context);

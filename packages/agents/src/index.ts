@@ -1,4 +1,11 @@
 export {
+  createAgentCatalogue,
+  type AgentCatalogue,
+  type CatalogueEntry,
+  type CatalogueOptions,
+} from "./agent-catalogue.ts";
+export { readAgentFolder, type AgentFile, type AgentOrigin } from "./agent-folder.ts";
+export {
   createAgentJobs,
   type AgentJobContext,
   type AgentJobs,

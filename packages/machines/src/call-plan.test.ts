@@ -26,6 +26,12 @@ describe("planCalls", () => {
     expect(JSON.stringify(deep?.plan)).toContain("HF-5202");
   });
 
+  test("a task is started with a whole definition: a model that is inherited is that of who delegates", () => {
+    const agents = { reader: { ...READER, model: "inherit" } };
+    const { plan } = planCalls(1, reply("", [taskCall("b")]), { ...caller(0), agents })[0] ?? {};
+    expect(plan).toMatchObject({ starts: [{ subagent: { name: "reader", model: "test-model" } }] });
+  });
+
   test("an agent that the caller does not list is not reached, also when it is defined", () => {
     const call = { callId: "b", name: "task", input: { subagent: "toString", prompt: "p" } };
     const [planned] = planCalls(1, reply("", [call]), { ...caller(0), agent: testAgent({ delegates: ["toString"] }) });

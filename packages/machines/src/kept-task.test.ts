@@ -212,6 +212,15 @@ describe("K5: a task that waits", () => {
     expect(rig.output()).toMatchObject({ status: end });
   });
 
+  test("takes a follow-up as part of its assignment", () => {
+    const rig = start({ isHeld: true });
+    follow(rig);
+    expect(rig.child.getSnapshot().context).toMatchObject({ prompt: "work\n\nmore", runs: 1 });
+    rig.send({ type: "proceed" });
+    tell(rig, answered());
+    expect(reports(rig)).toMatchObject([{ runs: 1 }]);
+  });
+
   test("is not silent", () => {
     const rig = start({ isHeld: true, idleMs: 1000 });
     rig.clock.increment(10_000);

@@ -1,4 +1,5 @@
 import {
+  INHERITED_MODEL,
   TaskArguments,
   TaskGroupArguments,
   TaskOutputArguments,
@@ -284,12 +285,14 @@ function admit(
     result: errorResult(call, { cause: "limit", code: "HF-5202", message }),
   });
   const isKnown = name !== undefined && agent.delegates.includes(name) && Object.hasOwn(agents, name);
-  const subagent = isKnown ? agents[name] : undefined;
-  if (subagent === undefined) {
+  const defined = isKnown ? agents[name] : undefined;
+  if (defined === undefined) {
     const known = agent.delegates.filter((one) => Object.hasOwn(agents, one)).join(", ") || "none";
     const message = `There is no agent ${name ?? "by default"} to delegate to. Available: ${known}.`;
     return { kind: "refused", result: errorResult(call, { cause: "toolError", code: "HF-5201", message }) };
   }
+  // What the task is started with is whole: it holds for its life, whatever becomes of agents and files meanwhile.
+  const subagent = defined.model === INHERITED_MODEL ? { ...defined, model: agent.model } : defined;
   const depth = caller.depth + 1;
   const own = agent.limits.maxTaskDepth;
   const maxDepth = Math.min(

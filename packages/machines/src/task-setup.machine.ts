@@ -1,8 +1,9 @@
 import { assign, emit, enqueueActions, setup } from "xstate";
 import type { z } from "zod";
+import { boundedText } from "./bounded-text.ts";
 import { childOutcomeOf } from "./child-outcome.ts";
 import type { ConversationEvent, FromTaskEvent } from "./conversation-event.ts";
-import type { ConversationInput } from "./conversation-input.ts";
+import { MAX_MESSAGE_CHARACTERS, type ConversationInput } from "./conversation-input.ts";
 import type { ConversationOutput } from "./conversation-output.ts";
 import type { TaskEmitted } from "./emitted-event.ts";
 import { actorOfOwn } from "./placeholder.machine.ts";
@@ -160,6 +161,12 @@ export const taskSetup = setup({
       if (asks === undefined) enqueue.sendTo("conversation", { type: "userMessage", ...said });
       else enqueue.sendTo("conversation", { type: "parentAnswered", callId: asks, text: said.text });
       enqueue.assign({ asks: undefined });
+    }),
+    /** A follow-up to a task that has not begun is part of its assignment. */
+    addToPrompt: assign(({ context, event }) => {
+      const said = followUpOf(event);
+      if (said === undefined) return {};
+      return { prompt: boundedText(`${context.prompt}\n\n${said.text}`, MAX_MESSAGE_CHARACTERS - 100) };
     }),
     beginRun: enqueueActions(({ context, enqueue }) => {
       enqueue.assign({ end: undefined, conversationStatus: "running" });

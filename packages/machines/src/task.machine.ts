@@ -40,6 +40,8 @@ export const taskMachine = taskSetup.createMachine({
           target: "timedOut",
           actions: [{ type: "noteStopping", params: { why: "timedOut" } }, "noteEnd"],
         },
+        continueTask: { actions: ["noteFollowUp", "addToPrompt"] },
+        followUp: { actions: "addToPrompt" },
         // Who waits for a turn is not silent.
         idleOver: { actions: "noteActivity" },
       },

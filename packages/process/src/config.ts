@@ -108,6 +108,12 @@ const SCHEMAS = {
   HOLDFAST_LEDGER_URL: url(/^http$/)
     .optional()
     .describe("Address of a ledger that counts attempts of effects."),
+  HOLDFAST_AGENTS: z.string().min(1).default(".agents").describe("Folder with agents of the project."),
+  HOLDFAST_USER_AGENTS: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Folder with agents of the user; those of the project come first."),
   HOLDFAST_MODEL_BASE_URL: url(/^https?$/)
     .optional()
     .describe("OpenAI-compatible endpoint; default: the scripted model of the demo."),

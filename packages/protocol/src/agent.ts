@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { hash128 } from "./hash.ts";
 
 /** A tool as a model sees it, and how its calls are carried out. Plain data: it is stored with the work that uses it. */
 export const ToolDefinition = z.object({
@@ -29,10 +30,16 @@ export const AgentLimits = z.object({
 });
 export type AgentLimits = z.infer<typeof AgentLimits>;
 
+/** Name of a model that stands for that of the agent which delegates. */
+export const INHERITED_MODEL = "inherit";
+
 /** An agent: which model, which instructions, which tools, within which limits. */
 export const AgentDefinition = z.object({
   name: z.string().regex(/^[a-z][a-z0-9-]{0,31}$/),
+  /** {@link INHERITED_MODEL}: that of the agent which delegates to it. */
   model: z.string().min(1).max(128),
+  /** What it is good for; shown to the agents that may delegate to it. */
+  description: z.string().max(500).optional(),
   instructions: z.string().max(64_000).default(""),
   tools: z.array(ToolDefinition).max(128).default([]),
   limits: AgentLimits.prefault({}),
@@ -40,6 +47,10 @@ export const AgentDefinition = z.object({
   delegates: z.array(z.string()).max(64).default([]),
 });
 export type AgentDefinition = z.infer<typeof AgentDefinition>;
+
+/** Short name of what a definition says: another one as soon as anything in it differs. */
+export const agentDigest = (agent: AgentDefinition): string =>
+  hash128(JSON.stringify(AgentDefinition.parse(agent))).slice(0, 12);
 
 export const ToolCall = z.object({ callId: z.string(), name: z.string(), input: z.unknown() });
 export type ToolCall = z.infer<typeof ToolCall>;

@@ -59,6 +59,7 @@ export const ERROR_CATALOGUE = {
   "HF-5203": { title: "Work was cancelled", next: "refuse" },
   "HF-5204": { title: "Work timed out", next: "refuse" },
   "HF-5205": { title: "Task is unknown", next: "refuse" },
+  "HF-5206": { title: "Agent definition cannot be used", next: "refuse" },
   "HF-6001": { title: "Wait is closed", next: "refuse" },
   "HF-6002": { title: "Answer does not fit the question", next: "refuse" },
   "HF-7001": { title: "Environment variable is not valid", next: "stop-node" },

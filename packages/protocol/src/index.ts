@@ -3,6 +3,8 @@ export {
   ToolDefinition,
   AgentLimits,
   AgentDefinition,
+  agentDigest,
+  INHERITED_MODEL,
   ToolCall,
   ToolResult,
   TranscriptMessage,

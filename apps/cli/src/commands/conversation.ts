@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { agentNamed } from "@holdfast/agents";
 import { InvalidArgumentError, type Command } from "commander";
+import { agentsOf } from "../agents-of.ts";
 import { resultText } from "../result-text.ts";
 import { withClient, type CommandContext, type GlobalOptions } from "./command-context.ts";
 import { controlCommands } from "./conversation-control.ts";
@@ -59,7 +59,8 @@ function talkCommands(conversation: Command, context: CommandContext): void {
     .action((prompt: string | undefined, options: StartOptions) =>
       withClient(context, options, "client", async ({ holdfast }, output) => {
         const { id = newId("c"), title, tag: tags, user, tenant } = options;
-        const agents = agentNamed(options.agent, context.config().HOLDFAST_MODEL);
+        const config = context.config();
+        const agents = (await agentsOf(config)).forConversation(options.agent, config.HOLDFAST_MODEL);
         const onBehalf = { ...(user !== undefined && { user }), ...(tenant !== undefined && { tenant }) };
         const input = {
           ...agents,

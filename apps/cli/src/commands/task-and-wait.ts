@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { OwnerWaitContext } from "@holdfast/machines";
-import { RuntimeFault, type RecordHeader } from "@holdfast/protocol";
+import { OwnerWaitContext, TaskContext } from "@holdfast/machines";
+import { agentDigest, RuntimeFault, type RecordHeader } from "@holdfast/protocol";
 import type { HoldfastClient, StoredActor } from "@holdfast/client";
 import type { Command } from "commander";
 import { table } from "../output.ts";
@@ -21,6 +21,15 @@ async function findActor(
       `${type} ${id}: there is none. "holdfast ${type === "task" ? "task" : "wait"} list" shows all.`,
     );
   return { header, actor };
+}
+
+/** The definition a task works by: the one it was started with, whatever files and builds say by now. */
+function definitionOf(actor: StoredActor): { readonly definition?: Readonly<Record<string, unknown>> } {
+  const { data } = TaskContext.safeParse(actor.record.snapshot.context);
+  if (data === undefined) return {};
+  const { name, model, tools, limits } = data.subagent;
+  const definition = { name, digest: agentDigest(data.subagent), model, tools: tools.map((tool) => tool.name), limits };
+  return { definition };
 }
 
 /** `holdfast task …` */
@@ -60,6 +69,7 @@ export function taskCommands(program: Command, context: CommandContext): void {
           ...header.list,
           rev: header.rev,
           parent: actor.record.parent?.key,
+          ...definitionOf(actor),
           output: actor.record.snapshot.output,
         };
         output.result(value, JSON.stringify(value, undefined, 2));
