@@ -56,6 +56,11 @@ export class AgentFleet {
     return new AgentFleet(cluster, options, model);
   }
 
+  /** In the order in which they were started. */
+  get nodes(): readonly StartedProcess[] {
+    return this.#nodes;
+  }
+
   /** Everything the nodes wrote to standard error. */
   logs(): string {
     return this.#nodes.map((node) => node.log()).join("");

@@ -7,6 +7,7 @@ import {
   RuntimeFault,
   subjectsOf,
   type DrainRequest,
+  type JournalEntry,
   type Manifest,
   type OnBehalf,
   type PlainEvent,
@@ -15,6 +16,9 @@ import {
 import type { ClientWindow } from "./busy-gate.ts";
 import { ConversationDesk } from "./conversation-desk.ts";
 import { MessageSender, type SendOptions, type SendResult } from "./message-sender.ts";
+import { foldDelegations, type Delegation } from "./family/delegations.ts";
+import type { FamilyEntry } from "./family/family-entry.ts";
+import { readFamily, type FamilyOptions } from "./family/read-family.ts";
 import { readEvents, type EventsOptions, type ReceivedEvent } from "./events/read-events.ts";
 import { StuckDesk } from "./stuck-desk.ts";
 import { NamespaceReader } from "./namespace-reader.ts";
@@ -116,6 +120,24 @@ export class HoldfastClient {
    */
   events(options: EventsOptions): AsyncGenerator<ReceivedEvent, void> {
     return readEvents(this.#options.link, subjectsOf(this.#options.namespace), options);
+  }
+
+  /**
+   * Every macrostep of an actor and of all below it in one order, each once; behind a cursor it goes on without a gap.
+   * @throws RuntimeFault HF-1001, HF-2001, HF-2002, HF-3001, HF-4006, HF-4007, HF-4008 while it is iterated
+   */
+  family(options: FamilyOptions): AsyncGenerator<FamilyEntry, void> {
+    const { link, codec, namespace } = this.#options;
+    const subjects = subjectsOf(namespace);
+    const header = (key: string) => this.read.header(key);
+    return readFamily({ link, codec, subjects, manifest: () => this.#manifest, header }, options);
+  }
+
+  /** What became of every call of a conversation and of those below it, as stored now. @throws as `family` */
+  async delegations(root: string, signal?: AbortSignal): Promise<readonly Delegation[]> {
+    const entries: JournalEntry[] = [];
+    for await (const item of this.family({ root, signal })) if (item.kind !== "absent") entries.push(item.entry);
+    return foldDelegations(entries);
   }
 
   #poolOf(type: string): string | undefined {

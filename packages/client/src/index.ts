@@ -1,4 +1,7 @@
 export { type ClientWindow } from "./busy-gate.ts";
+export { foldDelegations, type Delegation } from "./family/delegations.ts";
+export { type FamilyEntry } from "./family/family-entry.ts";
+export { readFamily, type FamilyOptions, type FamilyReaderOptions } from "./family/read-family.ts";
 export { readEvents, type EventsOptions, type ReceivedEvent } from "./events/read-events.ts";
 export { type ConversationStart, type FinalAnswer, type ForkOptions } from "./conversation-desk.ts";
 export { HoldfastClient, type HoldfastClientOptions, type StartOptions } from "./holdfast-client.ts";

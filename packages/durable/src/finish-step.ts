@@ -27,7 +27,7 @@ import { timerChanges, TimerTable } from "./timers.ts";
 
 type Journal = EffectOf<"journal">;
 /** Where the message of a macrostep came from, as far as the record before it cannot say it. */
-export type Origin = Pick<Journal, "principal" | "parent" | "sender" | "host" | "passedOver">;
+export type Origin = Pick<Journal, "principal" | "parent" | "sender" | "host" | "passedOver" | "ran">;
 
 /** What one macrostep came to, before it is a record. */
 export interface Macrostep {
@@ -90,6 +90,9 @@ export function finishStep(macrostep: Macrostep): Extract<StepResult, { kind: "s
     to: snapshot.value,
     status,
     ...macrostep.origin,
+    ...(plan.starting.length === 0
+      ? {}
+      : { starts: plan.starting.map(({ id, key, src }) => ({ childId: id, key, src })) }),
     ...(env.writer === undefined ? {} : { writer: env.writer }),
   }); // F1
 

@@ -4,6 +4,7 @@ import type {
   BlobFields,
   Effect,
   Genesis,
+  Incarnation,
   ParentLink,
   PartitionScheme,
   PlainEvent,
@@ -47,6 +48,8 @@ export interface SettledMessage {
   readonly childKey: string;
   readonly event: PlainEvent;
   readonly toGenesis: Genesis;
+  /** Of a job, unless an older build ran it. */
+  readonly ran?: { readonly attempt: number; readonly runner: Incarnation };
 }
 
 export interface TimerMessage {

@@ -109,7 +109,7 @@ function unstarted(compiled: CompiledMachine, message: StartMessage, nowMs: numb
 function applySettled(
   compiled: CompiledMachine,
   record: ActorRecord,
-  { id, childId, childKey, event, toGenesis }: SettledMessage,
+  { id, childId, childKey, event, toGenesis, ran }: SettledMessage,
   env: StepEnv,
 ): StepResult {
   if (toGenesis !== record.genesis) return dropped("other-incarnation");
@@ -125,6 +125,7 @@ function applySettled(
     record: settled,
     cause: { kind: "settled", id },
     event,
+    ...(ran === undefined ? {} : { origin: { ran } }),
     from: record.snapshot.value,
   } as const;
   if (record.status === "closing") return finishStep({ ...common, decisions: [], spawned: [] });

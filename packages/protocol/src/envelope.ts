@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { BlobFields } from "./blob-ref.ts";
 import { ActorKey, Genesis } from "./ids.ts";
+import { Incarnation } from "./incarnation.ts";
 import { OnBehalf, Principal } from "./principal.ts";
 import { ParentLink, PlainEvent } from "./record.ts";
 
@@ -50,8 +51,9 @@ export const Envelope = z.discriminatedUnion("kind", [
     childKey: z.string(),
     event: PlainEvent,
     blobs,
-    /** Attempt whose outcome this is; jobs only. */
+    /** Attempt whose outcome this is, and the process that ran it; jobs only. */
     attempt: z.number().optional(),
+    runner: Incarnation.optional(),
   }),
   z.object({ ...base, kind: z.literal("stop"), from: ParentLink.optional() }),
 ]);

@@ -107,6 +107,10 @@ export const MACROSTEP = {
   host: z.string().optional(),
   /** Why the machine was not shown the event. */
   passedOver: z.string().optional(),
+  /** Of the outcome of a job: which attempt it is of, and the process that ran it. */
+  ran: z.object({ attempt: z.number(), runner: Incarnation }).optional(),
+  /** Children that this macrostep started. Their key is an actor key, or the idempotency key of a job. */
+  starts: z.array(z.object({ childId: z.string(), key: z.string(), src: z.string() })).optional(),
   /** Machine that decided it, `<id>@<version>#<12 digits of its hash>`. In an outbox only when the record has another one by now. */
   machine: z.string().optional(),
   /** Who committed it, under which epoch of the partition's lease. */

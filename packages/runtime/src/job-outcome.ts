@@ -67,6 +67,7 @@ function encodeOutcome(services: NodeServices, request: SettledJob, outcome: Job
       event,
       ...(blobs !== undefined && { blobs }),
       attempt: request.attempt,
+      runner: services.incarnation,
     };
     return { bytes: services.codec.encodeEnvelope(envelope), envelope, payload };
   };

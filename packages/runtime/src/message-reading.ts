@@ -1,11 +1,18 @@
 import type { Codec } from "@holdfast/codec";
-import { inputHash, type DropReason, type StartMessage, type StepMessage } from "@holdfast/durable";
+import {
+  inputHash,
+  type DropReason,
+  type SettledMessage,
+  type StartMessage,
+  type StepMessage,
+} from "@holdfast/durable";
 import {
   actingFor,
   MAX_OUTSIDE_EVENT_TYPE,
   type ActorRecord,
   type BlobFields,
   type Envelope,
+  type EnvelopeOf,
   type MessageOutcome,
   type Principal,
 } from "@holdfast/protocol";
@@ -77,12 +84,16 @@ function stepMessageOf(envelope: Envelope, message: InboxMessage, generation: st
             childKey: envelope.childKey,
             event: envelope.event,
             toGenesis: envelope.toGenesis,
+            ...ranOf(envelope),
           }
         : reserved(message, envelope.event.type);
     case "stop":
       return outside === undefined ? { kind: "stop", id: envelope.id } : reserved(message, "stop");
   }
 }
+
+const ranOf = ({ attempt, runner }: EnvelopeOf<"settled">): Pick<SettledMessage, "ran"> =>
+  attempt === undefined || runner === undefined ? {} : { ran: { attempt, runner } };
 
 /** What an outsider may not send becomes an event that `step` refuses and counts. */
 function reserved(message: InboxMessage, type: string): StepMessage {

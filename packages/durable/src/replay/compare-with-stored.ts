@@ -71,14 +71,18 @@ function differencesOfEffect(effect: Effect, steps: readonly ReplayedStep[]): re
   return differences(asDecided(effect), asDecided(decided), path);
 }
 
-/** Without what is added to an effect while it waits, and who committed it. */
+/** Without what is added to an effect while it waits, who committed it, and what builds before this one did not write. */
 function asDecided(effect: Effect): object {
   if (effect.kind === "journal") {
-    const { machine: _machine, writer: _writer, ...decided } = effect;
+    const { machine: _machine, writer: _writer, starts: _starts, ...decided } = effect;
     return decided;
   }
   if (effect.kind === "action") {
     const { context: _context, ...decided } = effect;
+    return decided;
+  }
+  if (effect.kind === "emit") {
+    const { atMs: _atMs, ...decided } = effect;
     return decided;
   }
   return effect;

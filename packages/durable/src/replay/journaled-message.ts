@@ -34,7 +34,15 @@ export function journaledMessage(entry: JournalEntry, record: ActorRecord | unde
       const childId = /^xstate\.(?:done|error)\.actor\.(.+)$/s.exec(event.type)?.[1];
       if (childId === undefined) return { kind: "unknown", why: `an outcome of type ${event.type}` };
       const childKey = record?.snapshot.children[childId]?.key ?? "";
-      return known({ kind: "settled", id, childId, childKey, event, toGenesis: genesis });
+      return known({
+        kind: "settled",
+        id,
+        childId,
+        childKey,
+        event,
+        toGenesis: genesis,
+        ...(entry.ran && { ran: entry.ran }),
+      });
     }
     case "timer": {
       const end = id.lastIndexOf("/");

@@ -129,6 +129,18 @@ describe("a journal replays to its record", () => {
     expect(replayed(subject, old)).toMatchObject({ steps: { length: 2 }, end: { kind: "unreplayable", rev: 3 } });
   });
 
+  test("of an older build what names nothing that it started; of this one what it names is compared", () => {
+    const subject = eventful();
+    const at = subject.entries.find(({ starts }) => starts !== undefined);
+    expect(at?.starts).toEqual([{ childId: "k", key: subject.child("k").key, src: "kid" }]);
+    const older = subject.entries.map(({ starts: _starts, ...entry }) => entry);
+    expect(replayed(subject, older).end).toEqual({ kind: "complete" });
+    const wrong = changed(subject.entries, at?.rev ?? 0, {
+      starts: [{ childId: "k", key: "d-0.kid.other", src: "kid" }],
+    });
+    expect(replayed(subject, wrong).end).toMatchObject({ kind: "mismatch", rev: at?.rev, path: "starts[0].key" });
+  });
+
   test("nothing is complete, and not the record", () => {
     const subject = eventful();
     const { steps, end } = replayed(subject, []);

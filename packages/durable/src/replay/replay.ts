@@ -148,7 +148,9 @@ function apply(compiled: CompiledMachine, entry: JournalEntry, before: ActorReco
 function compared(entry: JournalEntry, record: ActorRecord): Taken {
   const last = record.outbox.at(-1);
   if (last?.kind !== "journal") return { record };
-  const [difference] = differences(macrostepOf(entry), macrostepOf(last));
+  // An entry of an older build does not name what it started.
+  const decided = entry.starts === undefined ? { ...last, starts: undefined } : last;
+  const [difference] = differences(macrostepOf(entry), macrostepOf(decided));
   if (difference === undefined) return { record };
   return {
     kind: "mismatch",
@@ -162,7 +164,7 @@ function compared(entry: JournalEntry, record: ActorRecord): Taken {
 /** What a macrostep decided: neither how its entry is addressed, nor who committed it. */
 function macrostepOf(macrostep: JournalEntry | EffectOf<"journal">): object {
   const { rev, prevRev, event, blobs, cause, principal, from, to, status, effects, atMs } = macrostep;
-  const { parent, sender, host, passedOver } = macrostep;
+  const { parent, sender, host, passedOver, ran, starts } = macrostep;
   return {
     rev,
     prevRev,
@@ -179,5 +181,7 @@ function macrostepOf(macrostep: JournalEntry | EffectOf<"journal">): object {
     sender,
     host,
     passedOver,
+    ran,
+    starts,
   };
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { replayOf, storedEntries } from "./journal-replay.ts";
 import { MemoryFleet, type MemoryProcess } from "./memory-fleet.ts";
 
 type Source = "free" | "keyed" | "risky";
@@ -29,6 +30,11 @@ describe("a job whose node died", () => {
     fleet.desk.of("free", "n2")[0]?.finish(1);
     await fleet.until("the outcome is applied", () => isOver(fleet, key));
     expect(fleet.context(key)).toEqual({ results: [1], errors: [] });
+    await fleet.until("that is in the journal", () => storedEntries(fleet, key).length === 3);
+    const [, decided, applied] = storedEntries(fleet, key);
+    expect(decided).toMatchObject({ starts: [{ src: "free" }], writer: { incarnation: first.node.incarnation } });
+    expect(applied).toMatchObject({ ran: { attempt: 1, runner: fleet.processes[1]?.node.incarnation } });
+    expect(replayOf(fleet, key)).toEqual({ end: { kind: "complete" }, differences: [] });
   });
 
   test("dedupeKey: its attempt is marked before it starts, and the next one runs under the same key", async () => {
