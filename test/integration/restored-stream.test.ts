@@ -102,6 +102,47 @@ test(
 );
 
 test(
+  "F11: a bucket of records restored from an older copy: nobody serves it until it is renewed; then its actors are as the copy has them",
+  { timeout: 120_000 },
+  async () => {
+    const office = await ErrandOffice.open("records", cluster.nats);
+    try {
+      await office.serve();
+      await office.errands(FIRST, "first letter");
+      await office.stopServing();
+      await office.nats.stop();
+      const store = office.nats.storeDir;
+      const streams = SHARDS.map((shard) => office.subjects.actorsStream(shard));
+      for (const stream of streams)
+        cpSync(folderOf(store, stream), join(store, "..", `copy-${stream}`), { recursive: true });
+      await office.nats.restart();
+      await office.serve();
+      await office.errands(SECOND, "second letter");
+      await office.stopServing();
+      await office.nats.stop();
+      for (const stream of streams) {
+        const folder = folderOf(store, stream);
+        rmSync(folder, { recursive: true });
+        renameSync(join(store, "..", `copy-${stream}`), folder);
+      }
+      await office.nats.restart();
+
+      await expect(office.serve({}, undefined, 4000)).rejects.toThrow("the node serves everything");
+      const lost = office.told.filter(({ event }) => event === "broker.lost-data").map(({ fields }) => fields);
+      expect(lost).toContainEqual(expect.objectContaining({ of: "records", code: "HF-4006" }));
+      const { holdfast } = await office.client();
+      expect(await holdfast.stuck.list()).toContainEqual(expect.objectContaining({ kind: "lost-data" }));
+      await office.stopServing();
+      expect(await renew(office)).toEqual({ renewed: streams });
+      await office.serve();
+      expect(sorted((await office.state()).results)).toEqual(FIRST);
+    } finally {
+      await office.close();
+    }
+  },
+);
+
+test(
   "F11: an inbox that was created anew: renewed, it takes new messages, and old ones that are sent again change nothing",
   {
     timeout: 120_000,

@@ -38,12 +38,14 @@ export function stuckRows(
   );
   const known = new Set(entries.flatMap(({ subject, key }) => (subject === "actor" ? [key] : [])));
   const rows: StuckRow[] = entries.map(rowOf);
+  const said = new Set<string>(); // of a partition, by whoever came first
   for (const { node, reports } of stuck) {
     for (const { key, kind, why, sinceMs: firstMs, fix } of reports) {
       const [partition = "", type] = key.split(".");
       // What a node said of an actor that is another's by now was true then; of a partition without an owner any node may speak.
       const isTrue = type === undefined ? alive.has(node) : ownerOf.get(partition) === node;
-      if (!isTrue || known.has(key)) continue;
+      if (!isTrue || known.has(key) || (type === undefined && said.has(`${key} ${kind} ${why}`))) continue;
+      said.add(`${key} ${kind} ${why}`);
       rows.push({ key, kind, why, node, ...(firstMs !== undefined && { firstMs }), ...(fix !== undefined && { fix }) });
     }
   }

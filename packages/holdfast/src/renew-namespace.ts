@@ -16,8 +16,8 @@ export interface RenewNamespaceOptions {
 }
 
 /**
- * After the broker lost stored data (HF-4006): gives every stream that was created anew, or whose inbox ends below what its readers had
- * seen, a new generation. With all nodes stopped, and the rights of a node.
+ * After the broker lost stored data (HF-4006): gives every stream that was created anew, or that ends below what leases had seen of it, a
+ * new generation. With all nodes stopped, and the rights of a node.
  *
  * @returns names of the streams with a new generation
  * @throws RuntimeFault HF-4005 when a node is alive, or there is no such namespace; HF-4xxx for NATS
@@ -35,7 +35,7 @@ export async function renewNamespace(options: RenewNamespaceOptions): Promise<re
   });
   try {
     await assertNobodyIsAlive(link, ns, options.watchMs ?? 3000);
-    const lost = await shortenedInboxes(link, ns);
+    const lost = await shortenedStreams(link, ns);
     return await renewGenerations(link, { ns, replicas, newGeneration: () => random.hex(4) }, lost);
   } finally {
     await link.close();
@@ -56,16 +56,19 @@ async function assertNobodyIsAlive(link: Link, ns: string, watchMs: number): Pro
   });
 }
 
-/** Inbox streams that end below the highest sequence that a lease of the same generation has seen. */
-async function shortenedInboxes(link: Link, ns: string): Promise<readonly string[]> {
+/** Streams of inboxes and records that end below the highest sequence that a lease of the same generation has seen. */
+async function shortenedStreams(link: Link, ns: string): Promise<readonly string[]> {
   const subjects = subjectsOf(ns);
   const { manifest, streamCreated } = await openNamespace(link, ns);
   const { leases } = await (await readerOf(link, ns)).fleet();
   const highest = new Map<string, number>();
+  const saw = (stream: string, generation: string | undefined, seq: number): void => {
+    if (generation === manifest.generations[stream]) highest.set(stream, Math.max(highest.get(stream) ?? 0, seq));
+  };
   for (const lease of leases) {
-    const stream = subjects.inboxStream(shardOf(manifest, lease.partition));
-    if (lease.generation !== manifest.generations[stream]) continue;
-    highest.set(stream, Math.max(highest.get(stream) ?? 0, lease.highest));
+    const shard = shardOf(manifest, lease.partition);
+    saw(subjects.inboxStream(shard), lease.generation, lease.highest);
+    saw(subjects.actorsStream(shard), lease.records?.generation, lease.records?.highest ?? 0);
   }
   const lost: string[] = [];
   for (const [stream, seen] of highest) {

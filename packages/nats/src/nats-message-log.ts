@@ -1,4 +1,4 @@
-import { filteredHistory, publishStored, purgeBelow, streamPosition, type Link } from "@holdfast/jetstream";
+import { filteredHistory, publishStored, purgeBelow, type Link } from "@holdfast/jetstream";
 import { parseActorKey, RuntimeFault, type ActorKey } from "@holdfast/protocol";
 import type {
   InboxMessage,
@@ -10,6 +10,7 @@ import type {
 import { blobsHeader } from "./blobs-header.ts";
 import { inboxMessageReader, toInboxMessage } from "./inbox-message.ts";
 import type { NamespaceStreams } from "./namespace-streams.ts";
+import { recordedLastSeq } from "./recorded-position.ts";
 import { ShardInbox } from "./shard-inbox.ts";
 
 export interface MessageLogNotices {
@@ -80,17 +81,9 @@ export class NatsMessageLog implements MessageLog {
   /** @throws RuntimeFault HF-4006 when the stream is missing or not the recorded one */
   async position(partition: string): Promise<InboxPosition> {
     const stream = this.#streams.subjects.inboxStream(this.#streams.shard(partition));
-    const position = await streamPosition(this.#link, stream);
-    const recorded = this.#streams.created(stream);
-    if (recorded !== undefined && recorded !== position.created) {
-      throw new RuntimeFault(
-        "HF-4006",
-        `Stream ${stream}: expected the one created at ${recorded}, found one created at ${position.created}. Renew its generation with all nodes stopped.`,
-        { facts: { stream } },
-      );
-    }
+    const lastSeq = await recordedLastSeq(this.#link, this.#streams, stream);
     const lineage = this.#streams.lineage(stream);
-    return { generation: this.#streams.generation(stream), lastSeq: position.lastSeq, lineage };
+    return { generation: this.#streams.generation(stream), lastSeq, lineage };
   }
 
   /**

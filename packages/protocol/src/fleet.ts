@@ -51,6 +51,8 @@ export const Lease = z.object({
   generation: z.string(),
   cursor: z.number(),
   highest: z.number(),
+  /** Sequence of the newest record that an owner had stored, and the generation of the bucket that counted it; nothing when absent. */
+  records: z.object({ generation: z.string(), highest: z.number() }).optional(),
   /** Claims whose former holder had died, since the last owner that was taken down by nothing for a while; 0 when absent. */
   crashes: z.number().int().min(0).optional(),
   /** Nothing when absent. */

@@ -19,6 +19,9 @@ export interface LeaseKeeperOptions {
   readonly ttlMs: number;
 }
 
+/** How far the owner of a partition has come: in its inbox, and in the bucket of its records. */
+export type Progress = Pick<Lease, "cursor" | "highest" | "records">;
+
 const encode = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 
 /**
@@ -83,6 +86,7 @@ export class LeaseKeeper {
       highest: inherited(former?.highest ?? 0),
       floorMs: Math.max(former?.floorMs ?? 0, this.#options.time.nowMs()),
       ...(former?.needs !== undefined && { needs: former.needs }),
+      ...(former?.records !== undefined && { records: former.records }),
       ...(crashes > 0 && { crashes }),
       token: this.#options.random.hex(8),
     });
@@ -102,19 +106,25 @@ export class LeaseKeeper {
    * @param isHarmless  the partition has taken nobody down for a while
    * @returns false when the lease is no longer ours
    */
-  advance(partition: string, cursor: number, highest: number, isHarmless = false): Promise<boolean> {
+  advance(partition: string, progress: Progress, isHarmless = false): Promise<boolean> {
     return this.#inTurn(partition, async (held) => {
       const { lease } = held;
       const crashes = isHarmless ? 0 : (lease.crashes ?? 0);
-      if (lease.cursor === cursor && lease.highest === highest && crashes === (lease.crashes ?? 0)) return true;
-      const next = { ...lease, cursor, highest, ...(lease.crashes !== undefined && { crashes }) };
+      const next = { ...withProgress(lease, progress), ...(lease.crashes !== undefined && { crashes }) };
+      const isSame =
+        lease.cursor === next.cursor &&
+        lease.highest === next.highest &&
+        lease.records?.highest === next.records?.highest &&
+        crashes === (lease.crashes ?? 0);
+      if (isSame) return true;
       return (await this.#rewrite(partition, held, next)) !== undefined;
     });
   }
 
-  release(partition: string, cursor: number, highest: number): Promise<boolean> {
+  release(partition: string, progress: Progress): Promise<boolean> {
     return this.#inTurn(partition, async (held) => {
-      const released = await this.#rewrite(partition, held, { ...held.lease, cursor, highest, state: "released" });
+      const next = { ...withProgress(held.lease, progress), state: "released" } as const;
+      const released = await this.#rewrite(partition, held, next);
       this.#held.delete(partition);
       return released !== undefined;
     });
@@ -161,6 +171,13 @@ export class LeaseKeeper {
     this.#held.set(partition, held);
     return held;
   }
+}
+
+/** Records of another generation say nothing; an owner that has stored none knows no better than the one before. */
+function withProgress(lease: Lease, { cursor, highest, records }: Progress): Lease {
+  if (records === undefined || records.highest === 0) return { ...lease, cursor, highest };
+  const before = lease.records?.generation === records.generation ? lease.records.highest : 0;
+  return { ...lease, cursor, highest, records: { ...records, highest: Math.max(before, records.highest) } };
 }
 
 function tryLease(bytes: Uint8Array): Lease | undefined {

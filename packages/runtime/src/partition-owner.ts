@@ -8,6 +8,7 @@ import { PartitionTrial } from "./crash-loop/partition-trial.ts";
 import { InboxIntake } from "./inbox-intake.ts";
 import { JobCustody } from "./job-custody.ts";
 import type { JobAttempt } from "./job-table.ts";
+import type { Progress } from "./lease-keeper.ts";
 import { ParkedWatch } from "./parked-watch.ts";
 import { PartitionCells } from "./partition-cells.ts";
 import { PartitionReports, type Counters } from "./partition-reports.ts";
@@ -128,6 +129,13 @@ export class PartitionOwner implements CellHost {
     this.#trial?.end();
     this.#trial = undefined;
     return true;
+  }
+
+  /** What a successor has to know of it. */
+  get progress(): Progress {
+    const { next: cursor, highest } = this.cursor;
+    const generation = this.#services.records.generation(this.partition);
+    return { cursor, highest, records: { generation, highest: this.work.newestCommit } };
   }
 
   /** Its inbox is not read now, for want of memory. */

@@ -3,6 +3,7 @@ import type { NodeServices } from "./cell-host.ts";
 import { CRASHES_UNTIL_TRIAL } from "./crash-loop/partition-trial.ts";
 import type { FleetView } from "./fleet-view.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
+import { LostData } from "./lost-data.ts";
 import { PartitionOwner } from "./partition-owner.ts";
 import type { PlacementPlan } from "./placement.ts";
 import type { FleetRegistry } from "./ports/index.ts";
@@ -50,11 +51,11 @@ export class PartitionSet {
   readonly moving = new Set<string>();
   readonly #moves = new Set<Promise<void>>();
   readonly #asking = new Set<string>();
-  /** Partitions whose inbox has lost its end, and where it ended when that was last said. */
-  readonly #lost = new Map<string, number>();
+  readonly #lost: LostData;
 
   constructor(options: PartitionSetOptions) {
     this.#options = options;
+    this.#lost = new LostData(options.services, options.view);
   }
 
   /** Begins what a plan says; what fails, or does not come in time, is planned again. Partitions of a shard are claimed together. */
@@ -85,7 +86,7 @@ export class PartitionSet {
     for (const owner of this.owners.values()) {
       for (const [key, { kind, why }] of owner.reports) if (reports.length < 200) reports.push({ key, kind, why });
     }
-    return reports;
+    return [...this.#lost.reports(), ...reports];
   }
 
   async sweep(): Promise<void> {
@@ -101,8 +102,7 @@ export class PartitionSet {
   async flushCursors(): Promise<void> {
     for (const [partition, owner] of this.owners) {
       if (!owner.isCaughtUp) continue;
-      const { next, highest } = owner.cursor;
-      await this.#options.leases.advance(partition, next, highest, owner.isHarmless());
+      await this.#options.leases.advance(partition, owner.progress, owner.isHarmless());
     }
   }
 
@@ -121,7 +121,7 @@ export class PartitionSet {
       this.owners.delete(partition);
       await Promise.all([this.#keepsJobs() ? announce() : undefined, writeCheckpoint(this.#options.services, owner)]);
       await this.#options.services.crashPoints.reach("before-release", partition);
-      await this.#options.leases.release(partition, owner.cursor.next, owner.cursor.highest);
+      await this.#options.leases.release(partition, owner.progress);
       this.#options.services.telemetry.info("partition.released", {
         partition,
         epoch: owner.epoch,
@@ -159,6 +159,7 @@ export class PartitionSet {
 
   /** One reader finds the work of all partitions of a shard. */
   async #claimShard(partitions: readonly string[]): Promise<void> {
+    if (await this.#lost.ofRecords(partitions)) return;
     const claims = await Promise.all(partitions.map((partition) => this.#claim(partition)));
     const taken = claims.filter((claim) => claim !== undefined);
     if (taken.length === 0) return;
@@ -179,7 +180,7 @@ export class PartitionSet {
       const seen = view.leases.get(partition);
       const silentSinceMs = this.#silentSince(seen?.lease.holder);
       const position = await services.log.position(partition);
-      const isLost = this.#hasLostData(partition, seen?.lease, position);
+      const isLost = this.#lost.ofInbox(partition, seen?.lease, position);
       const held = isLost ? undefined : await leases.claim(partition, seen, position);
       if (held === undefined) {
         this.moving.delete(partition);
@@ -260,24 +261,6 @@ export class PartitionSet {
     }
   }
 
-  /**
-   * Sequences of a stream that ends below what was seen of it are given a second time: what records remember to have considered would swallow
-   * messages accepted since. Nobody serves it until it has a new generation (F11).
-   */
-  #hasLostData(
-    partition: string,
-    lease: Lease | undefined,
-    { generation, lastSeq }: { readonly generation: string; readonly lastSeq: number },
-  ): boolean {
-    if (lease === undefined || lease.generation !== generation || lease.highest <= lastSeq) return false;
-    if (this.#lost.get(partition) !== lastSeq) {
-      const { telemetry } = this.#options.services;
-      telemetry.error("broker.lost-data", { partition, had: lease.highest, has: lastSeq, code: "HF-4006" });
-    }
-    this.#lost.set(partition, lastSeq);
-    return true;
-  }
-
   #silentSince(incarnation: string | undefined): number | undefined {
     if (incarnation === undefined) return undefined;
     const node = this.#options.view.nodes.get(incarnation.slice(0, incarnation.lastIndexOf(":")));
@@ -294,7 +277,7 @@ export class PartitionSet {
     if (owner === undefined) return;
     await owner.stop();
     this.owners.delete(partition);
-    await leases.release(partition, owner.cursor.next, owner.cursor.highest);
+    await leases.release(partition, owner.progress);
   }
 
   #fence(partition: string, epoch: number): void {

@@ -1,4 +1,6 @@
+import { shardOf } from "@holdfast/protocol";
 import { describe, expect, test } from "vitest";
+import { StuckBoard } from "./stuck-board.ts";
 import { MemoryFleet, type MemoryProcess } from "./memory-fleet.ts";
 
 const PARTITIONS = ["d-0", "d-1", "d-2", "d-3"];
@@ -228,5 +230,66 @@ describe("an inbox that has lost its end", () => {
     await fleet.until("what is new is applied", () => fleet.outcomes(message).length > 0);
     await fleet.clock.advance(2000);
     expect(fleet.context(key)).toEqual({ seen: [...Array.from({ length: 80 }, (_, n) => n + 1), "new"] });
+  });
+});
+
+describe("a bucket of records that was restored from an older copy", () => {
+  /** A tally that has counted, and its node gone with everything told. */
+  async function counted() {
+    const fleet = new MemoryFleet({ settings: { cursorFlushMs: 200, idleCleanMs: 100 } });
+    const first = await fleet.alone("n1");
+    const key = await fleet.born("tally", "a");
+    await fleet.clock.advance(1000);
+    const copied = (await fleet.outsider.records.load(key))?.seq ?? 0;
+    for (let n = 1; n <= 5; n += 1) await fleet.send(key, { type: "ADD", n });
+    await fleet.until("all are applied", () => fleet.record(key)?.rev === 6);
+    await fleet.clock.advance(1000);
+    return { fleet, first, key, partition: key.slice(0, 3), copied };
+  }
+
+  test("F11: is told of and listed, and nobody serves its shard; under a new generation its actors go on as the copy has them", async () => {
+    const { fleet, first, key, partition, copied } = await counted();
+    first.kill();
+    fleet.broker.restoreRecords(partition, copied);
+    const board = await StuckBoard.open(fleet);
+    const second = await fleet.start("n2");
+    await fleet.until("it says so", () => fleet.events("broker.lost-data", "n2").length > 0);
+    await fleet.clock.advance(10_000);
+    const sameShard = PARTITIONS.filter(
+      (each) => shardOf(fleet.broker.scheme, each) === shardOf(fleet.broker.scheme, partition),
+    );
+    expect([...second.node.partitions.keys()].filter((each) => sameShard.includes(each))).toEqual([]);
+    expect(second.node.partitions.size).toBe(PARTITIONS.length - sameShard.length);
+    expect(fleet.events("broker.lost-data", "n2")).toMatchObject(
+      sameShard.map((each) => ({ fields: { partition: each, of: "records", has: copied, code: "HF-4006" } })),
+    );
+    expect(board.row("n2", partition, "lost-data")).toMatchObject({ why: expect.stringContaining("HF-4006") });
+    second.kill();
+    fleet.broker.setGeneration("g2", [{ generation: "g1", upTo: 1000 }]); // the inboxes are as they were
+    await fleet.alone("n3");
+    const message = await fleet.send(key, { type: "ADD", n: "new" });
+    await fleet.until("it is applied", () => fleet.outcomes(message).length > 0);
+    expect(fleet.context(key)).toEqual({ seen: ["new"] });
+  });
+
+  test("F11: also after a planned leave, and when the owner before the last one stored nothing", async () => {
+    const { fleet, first, partition, copied } = await counted();
+    void first.node.drain();
+    const second = await fleet.alone("n2");
+    await fleet.happened("it has left", second.node.drain());
+    fleet.broker.restoreRecords(partition, copied);
+    await fleet.start("n3");
+    await fleet.until("it says so", () => fleet.events("broker.lost-data", "n3").length > 0);
+  });
+
+  test("a bucket that ends where it ended is served, whatever its neighbours store meanwhile", async () => {
+    const { fleet, first, key } = await counted();
+    first.kill();
+    const second = await fleet.alone("n2");
+    for (let n = 6; n <= 20; n += 1) await fleet.send(key, { type: "ADD", n });
+    await fleet.until("all are applied", () => fleet.record(key)?.rev === 21);
+    second.kill();
+    await fleet.alone("n3");
+    expect(fleet.events("broker.lost-data")).toEqual([]);
   });
 });

@@ -69,6 +69,8 @@ export interface RecordStore {
    * @returns the sequence of the barrier
    */
   scan(request: ScanRequest): Promise<number>;
+  /** Last sequence of the bucket that has a partition's records, whosever it is. Leader read. */
+  lastSeq(partition: string): Promise<number>;
   /** Generation of the sequences of a partition's records. */
   generation(partition: string): string;
   /** Leader read. @returns undefined when there is none */

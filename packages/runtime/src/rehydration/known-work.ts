@@ -31,6 +31,8 @@ export class KnownWork {
   #ambiguous: readonly IssuedCommit[] = [];
   #newestAck = 0;
   #barrierSeq = 0;
+  /** Sequence of the newest own commit that was acknowledged; 0 before the first. */
+  newestCommit = 0;
 
   issued(key: string): IssuedCommit {
     const commit = { key, sinceSeq: this.#newestAck };
@@ -41,6 +43,7 @@ export class KnownWork {
   committed(commit: IssuedCommit, seq: number, needsWork: boolean): void {
     this.#inFlight.delete(commit);
     this.#newestAck = Math.max(this.#newestAck, seq);
+    this.newestCommit = Math.max(this.newestCommit, seq);
     this.#acked.set(commit.key, seq);
     this.#set(commit.key, seq, needsWork);
   }

@@ -192,6 +192,11 @@ export class MemoryBroker {
     this.#state.streamOf("actors", key).purge((message) => message.subject === subject);
   }
 
+  /** The bucket with a partition's records is restored from a copy that ended at `lastSeq`. */
+  restoreRecords(partition: string, lastSeq: number): void {
+    this.#state.stream("actors", partition).goBackTo(lastSeq);
+  }
+
   /** The power loss of class P: the inbox stream of a partition ends at `lastSeq` again, and goes on from there. */
   loseInboxTail(partition: string, lastSeq: number): void {
     this.#state.stream("inbox", partition).loseTail(lastSeq);

@@ -68,6 +68,10 @@ export class MemoryRecordStore implements RecordStore {
     }
   }
 
+  lastSeq(partition: string): Promise<number> {
+    return this.#link.read(partition, () => this.#state.stream("actors", partition).lastSeq);
+  }
+
   generation(): string {
     return this.#state.generation;
   }

@@ -147,6 +147,21 @@ export class MemoryStream {
     this.relearnIds();
   }
 
+  /** What a restored copy is: everything as it was when the stream ended at `lastSeq`. */
+  goBackTo(lastSeq: number): void {
+    for (const message of this.messages) this.#drop(message);
+    const before = this.#writes.filter(({ seq }) => seq <= lastSeq);
+    const newest = new Map(before.map((message) => [message.subject, message]));
+    for (const message of before) {
+      if (this.#options.keepsLastOnly && newest.get(message.subject) !== message) continue;
+      this.#messages.set(message.seq, message);
+      this.#lastOfSubject.set(message.subject, message);
+      this.#bytes += message.bytes.length;
+    }
+    this.#lastSeq = lastSeq;
+    this.relearnIds();
+  }
+
   #store(request: AppendRequest, last: StreamMessage | undefined): AppendResult {
     this.#lastSeq += 1;
     const message: StreamMessage = {

@@ -29,6 +29,14 @@ export function recordCheckpointContract(make: MakeContractSetup): void {
       expect(await suite.setup.b.records.loadCheckpoint(sameShard)).toBeUndefined();
     });
 
+    test("F11: the end of a bucket is that of whatever was stored last, in any partition of the shard", async () => {
+      const { main, sameShard } = suite.partitions.take();
+      const { seq } = await store(main, 0, "first");
+      expect(await suite.setup.b.records.lastSeq(sameShard)).toBe(seq);
+      const later = await store(sameShard, 0, "second");
+      expect(await suite.setup.b.records.lastSeq(main)).toBe(later.seq);
+    });
+
     test("F8: its sequence counts with those of the records", async () => {
       const { main } = suite.partitions.take();
       const token = suite.unique("token");
