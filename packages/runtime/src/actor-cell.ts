@@ -1,3 +1,4 @@
+import type { Effect } from "@holdfast/protocol";
 import { pause } from "./abortable-pause.ts";
 import type { CellHost, JobTurn, NodeServices, ServedType } from "./cell-host.ts";
 import { createCellParts, type CellParts } from "./cell-parts.ts";
@@ -101,6 +102,12 @@ export class ActorCell implements HotActor {
 
   get hasCopy(): boolean {
     return this.#parts.stores.holder.record !== undefined;
+  }
+
+  /** The oldest effect of a stored value that has not left, as far as this actor knows that value. @param seq  of the value */
+  oldestUnsent(seq: number, stored: readonly Effect[]): Effect | undefined {
+    const { holder, dispatcher } = this.#parts.stores;
+    return holder.seq === seq ? dispatcher.unacked[0] : stored[0];
   }
 
   canLeaveMemory(nowMs: number): boolean {

@@ -38,8 +38,8 @@ export class CounterpartReader {
     const wakes = expectedWake(machineOfRecord(served, record), record);
     const counterparts: Counterpart[] = [];
     for (let from = 0; from < wakes.length; from += AT_ONCE) {
-      const part = wakes.slice(from, from + AT_ONCE).map((wake) => this.#counterpart(owner, record, wake));
-      counterparts.push(...(await Promise.all(part)).filter((found) => found !== undefined));
+      const part = wakes.slice(from, from + AT_ONCE).map((wake) => this.#counterpart(owner, { record, seq }, wake));
+      counterparts.push(...(await Promise.all(part)));
     }
     const parent = await this.#parent(record);
     return { key, seq, counterparts: parent === undefined ? counterparts : [...counterparts, parent] };
@@ -50,7 +50,11 @@ export class CounterpartReader {
     return (await this.#services.log.fetch("inbox", key, owner.cursor.next, 1)).length > 0;
   }
 
-  async #counterpart(owner: PartitionOwner, record: ActorRecord, wake: Wake): Promise<Counterpart | undefined> {
+  async #counterpart(
+    owner: PartitionOwner,
+    { record, seq }: { readonly record: ActorRecord; readonly seq: number },
+    wake: Wake,
+  ): Promise<Counterpart> {
     const { key } = record;
     switch (wake.kind) {
       case "rest":
@@ -62,9 +66,11 @@ export class CounterpartReader {
         return { kind: "timer", timer, gen, dueAtMs, isHeld: owner.timers.isHeld({ key, timer, gen, dueAtMs }) };
       }
       case "outbox": {
-        const [oldest] = record.outbox;
-        const isInMemory = owner.cells.get(key)?.hasCopy === true;
-        return oldest && { kind: "outbox", oldest, effects: wake.effects, isInMemory };
+        const cell = owner.cells.get(key);
+        const isInMemory = cell?.hasCopy === true;
+        // What has left stays in the record until that is written for another reason, or the actor has been at rest for a while.
+        const oldest = isInMemory ? cell.oldestUnsent(seq, record.outbox) : record.outbox[0];
+        return oldest === undefined ? { kind: "rest" } : { kind: "outbox", oldest, effects: wake.effects, isInMemory };
       }
       case "child": {
         const { childId, childKey } = wake;

@@ -204,6 +204,16 @@ describe("I9: what goes its way is never listed", () => {
     create.release();
   });
 
+  test("effects that have left, and that the record still has", async () => {
+    const fleet = new MemoryFleet({ settings: { idleCleanMs: 600_000 } });
+    await fleet.alone();
+    const board = await StuckBoard.open(fleet);
+    const key = await fleet.born("tally", "t");
+    for (let sweep = 0; sweep < 2; sweep += 1) await oneMoreSweep(fleet);
+    expect(fleet.record(key)?.outbox).not.toEqual([]);
+    expect(board.rows("n1")).toEqual([]);
+  });
+
   test("who waits for a message that lies in its inbox", async () => {
     const { fleet, process, board } = await withHelper();
     const key = await fleet.born("resting", "r");
