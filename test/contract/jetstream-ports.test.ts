@@ -156,12 +156,22 @@ describe("NatsMessageLog", () => {
     ]);
   });
 
+  test("F12: position says how full the inbox stream is", async () => {
+    const small = await broker.namespace(link, { inboxBytes: 100_000 });
+    const { log } = composeNatsPorts(link, small, { tokenOf });
+    await log.publish("inbox", "d-1.task.a", new Uint8Array(75_000), "large");
+    const { fill = 0 } = await log.position("d-1");
+    expect(fill).toBeGreaterThanOrEqual(0.75);
+    expect(fill).toBeLessThan(0.77);
+    expect(await log.position("d-0")).toMatchObject({ fill: 0 });
+  });
+
   test("F11: position refuses a stream that is not the recorded one, and so does subscribe", async () => {
     const other = await broker.namespace(link);
     const doomed = composeNatsPorts(link, other, { tokenOf });
     const stream = subjectsOf(other.manifest.ns).inboxStream(1);
     const generation = other.manifest.generations[stream];
-    expect(await doomed.log.position("d-1")).toEqual({ generation, lineage: [], lastSeq: 0 });
+    expect(await doomed.log.position("d-1")).toEqual({ generation, lineage: [], lastSeq: 0, fill: 0 });
     const { config } = await askApi(link, `STREAM.INFO.${stream}`);
     await askApi(link, `STREAM.DELETE.${stream}`);
     await expect(doomed.log.position("d-1")).rejects.toMatchObject({ code: "HF-4006" });

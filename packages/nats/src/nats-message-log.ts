@@ -10,7 +10,7 @@ import type {
 import { blobsHeader } from "./blobs-header.ts";
 import { inboxMessageReader, toInboxMessage } from "./inbox-message.ts";
 import type { NamespaceStreams } from "./namespace-streams.ts";
-import { recordedLastSeq } from "./recorded-position.ts";
+import { recordedPosition } from "./recorded-position.ts";
 import { ShardInbox } from "./shard-inbox.ts";
 
 export interface MessageLogNotices {
@@ -81,9 +81,10 @@ export class NatsMessageLog implements MessageLog {
   /** @throws RuntimeFault HF-4006 when the stream is missing or not the recorded one */
   async position(partition: string): Promise<InboxPosition> {
     const stream = this.#streams.subjects.inboxStream(this.#streams.shard(partition));
-    const lastSeq = await recordedLastSeq(this.#link, this.#streams, stream);
+    const { lastSeq, bytes, maxBytes } = await recordedPosition(this.#link, this.#streams, stream);
     const lineage = this.#streams.lineage(stream);
-    return { generation: this.#streams.generation(stream), lastSeq, lineage };
+    const fill = maxBytes > 0 ? { fill: bytes / maxBytes } : {};
+    return { generation: this.#streams.generation(stream), lastSeq, lineage, ...fill };
   }
 
   /**

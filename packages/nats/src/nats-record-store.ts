@@ -5,7 +5,7 @@ import { blobsHeader } from "./blobs-header.ts";
 import { jsonToken } from "./json-token.ts";
 import { ENDED_HEADER, WAITS_HEADER, WORK_HEADER } from "./record-headers.ts";
 import type { NamespaceStreams } from "./namespace-streams.ts";
-import { recordedLastSeq } from "./recorded-position.ts";
+import { recordedPosition } from "./recorded-position.ts";
 
 const nothing = new Uint8Array(0);
 /**
@@ -104,9 +104,9 @@ export class NatsRecordStore implements RecordStore {
   }
 
   /** @throws RuntimeFault HF-4006 when the bucket is missing or not the recorded one */
-  lastSeq(partition: string): Promise<number> {
+  async lastSeq(partition: string): Promise<number> {
     const stream = this.#streams.subjects.actorsStream(this.#streams.shard(partition));
-    return recordedLastSeq(this.#link, this.#streams, stream);
+    return (await recordedPosition(this.#link, this.#streams, stream)).lastSeq;
   }
 
   /** @throws RuntimeFault HF-4005 when the manifest has none for the stream */

@@ -1,5 +1,6 @@
 import { allPartitionsOf, shardOf, type PartitionScheme } from "@holdfast/protocol";
 import type { FleetView } from "./fleet-view.ts";
+import { lowestHeld } from "./lowest-held.ts";
 import type { Clock, MessageLog } from "./ports/index.ts";
 
 /** A duplicate is recognised by the broker for this long; messages stay at least that long after they were considered. ms */
@@ -39,9 +40,8 @@ export class InboxTrimmer {
   async trim(owned: ReadonlySet<string>): Promise<void> {
     const { clock, log, scheme } = this.#options;
     const windowMs = this.#options.windowMs ?? MESSAGE_ID_WINDOW_MS;
-    const all = allPartitionsOf(scheme);
     for (let shard = 0; shard < scheme.shards; shard += 1) {
-      const lowest = all.find((partition) => shardOf(scheme, partition) === shard && this.#isHeld(partition));
+      const lowest = lowestHeld(scheme, this.#options.view, shard);
       const cursor = lowest !== undefined && owned.has(lowest) ? await this.#lowestCursor(shard) : undefined;
       if (lowest === undefined || cursor === undefined) {
         this.#samples.delete(shard); // I3: whoever takes over begins a window of its own
@@ -80,9 +80,5 @@ export class InboxTrimmer {
   async #firstOf(partition: string): Promise<number> {
     const [first] = await this.#options.log.fetch("inbox", `${partition}.>`, 0, 1);
     return first?.seq ?? Number.POSITIVE_INFINITY;
-  }
-
-  #isHeld(partition: string): boolean {
-    return this.#options.view.leases.get(partition)?.lease.state === "held";
   }
 }

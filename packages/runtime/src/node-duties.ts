@@ -1,5 +1,6 @@
 import { allPartitionsOf } from "@holdfast/protocol";
 import { CounterpartWatch } from "./counterparts/counterpart-watch.ts";
+import { InboxFillWatch } from "./inbox-fill-watch.ts";
 import { InboxTrimmer } from "./inbox-trimmer.ts";
 import { LoadReporter } from "./load-reporter.ts";
 import type { NodeParts } from "./node-parts.ts";
@@ -28,8 +29,11 @@ export class NodeDuties {
     const { settings } = this.#parts.services;
     const { partitions } = this.#parts;
     this.#every(settings.heartbeatMs, tick);
-    this.#tell(this.#watchCounterparts());
+    const { scheme, ports, telemetry } = this.#options;
+    const fill = new InboxFillWatch({ scheme, view: this.#parts.view, log: ports.log, telemetry });
+    this.#tell(this.#watchCounterparts(), fill);
     this.#every(settings.sweepMs, () => partitions.sweep());
+    this.#every(settings.cursorFlushMs, () => fill.look(new Set(partitions.owners.keys())));
     this.#trim();
     this.#retain();
   }
@@ -47,13 +51,18 @@ export class NodeDuties {
     return watch;
   }
 
-  #tell(counterparts: CounterpartWatch): void {
+  #tell(counterparts: CounterpartWatch, fill: InboxFillWatch): void {
     const { name, clock, ports, scheme } = this.#options;
     const { partitions, placement, services } = this.#parts;
     const { heartbeatMs, busyFrom } = services.settings;
     const teller = new StuckTeller(ports.fleet, name);
     this.#every(heartbeatMs, () =>
-      teller.tell([...placement.unowned.reports(), ...partitions.reports(), ...counterparts.reports()]),
+      teller.tell([
+        ...placement.unowned.reports(),
+        ...fill.reports(),
+        ...partitions.reports(),
+        ...counterparts.reports(),
+      ]),
     );
     const load = new LoadReporter({
       node: name,

@@ -22,6 +22,8 @@ export interface InboxMessage {
 export interface InboxPosition {
   readonly generation: string;
   readonly lastSeq: number;
+  /** Share of the bytes it may hold that it holds, 0 to 1; absent when it has no limit. */
+  readonly fill?: number;
   /** Earlier generations whose sequences still name the same messages, up to a point. */
   readonly lineage: readonly Ancestor[];
 }

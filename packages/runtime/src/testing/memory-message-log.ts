@@ -121,6 +121,7 @@ export class MemoryMessageLog implements MessageLog {
       generation: this.#state.generation,
       lineage: this.#state.lineage,
       lastSeq: stream.lastSeq,
+      ...(stream.fill !== undefined && { fill: stream.fill }),
     }));
   }
 

@@ -72,6 +72,12 @@ export class MemoryStream {
     return this.#lastSeq;
   }
 
+  /** Share of the bytes it may hold; undefined without a limit. */
+  get fill(): number | undefined {
+    const { maxBytes } = this.limits;
+    return maxBytes === undefined ? undefined : this.#bytes / maxBytes;
+  }
+
   /** Everything that was ever stored, replaced and removed messages too. For assertions. */
   get writes(): readonly StreamMessage[] {
     return this.#writes;

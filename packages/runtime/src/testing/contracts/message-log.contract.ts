@@ -210,12 +210,12 @@ export function messageLogContract(make: MakeContractSetup): void {
       await acceptedSeq(send(key, "old"));
       await acceptedSeq(send(keyIn(sameShard, "a"), "old of the neighbour"));
       const cursor = await acceptedSeq(send(key, "kept"));
-      const before = await suite.setup.a.log.position(main);
+      const { fill: _shrinks, ...before } = await suite.setup.a.log.position(main);
       await suite.setup.a.log.trim("inbox", main, cursor);
       expect(texts(await fetch("inbox", key))).toEqual(["kept"]);
-      expect(await suite.setup.b.log.position(main)).toEqual(before);
+      expect(await suite.setup.b.log.position(main)).toMatchObject(before);
       await suite.setup.a.log.trim("inbox", main, cursor + 1);
-      expect(await suite.setup.b.log.position(main)).toEqual(before);
+      expect(await suite.setup.b.log.position(main)).toMatchObject(before);
       expect(await acceptedSeq(send(key, "new"))).toBe(before.lastSeq + 1);
     });
 
@@ -224,7 +224,11 @@ export function messageLogContract(make: MakeContractSetup): void {
       const seq = await acceptedSeq(send(keyIn(main, "a"), "x"));
       await acceptedSeq(send(keyIn(otherShard, "a"), "x"));
       const position = await suite.setup.a.log.position(main);
-      expect(position).toEqual({ generation: expect.stringMatching(/^[a-z0-9]{1,16}$/), lastSeq: seq, lineage: [] });
+      expect(position).toMatchObject({
+        generation: expect.stringMatching(/^[a-z0-9]{1,16}$/),
+        lastSeq: seq,
+        lineage: [],
+      });
       for (const partition of [main, empty, sameShard]) {
         expect(await suite.setup.b.log.position(partition)).toEqual(position);
       }
