@@ -3,18 +3,19 @@ import { blobsOfEnvelope } from "./blobs/named-blobs.ts";
 import type { CellHost, NodeServices } from "./cell-host.ts";
 import { errorEvent } from "./cell-items.ts";
 import { readMessage, type ReadMessage } from "./message-reading.ts";
-import { encodeParked, tryParked } from "./parked-message.ts";
+import { encodeParked } from "./parked-message.ts";
+import { ParkedPages } from "./parked-pages.ts";
 import type { InboxMessage } from "./ports/index.ts";
 import { markOf } from "./quarantine/quarantine.ts";
 import { unreadableMessage } from "./quarantine/unreadable-message.ts";
-
-const PAGE = 256;
 
 /**
  * Messages of one actor before and after they are applied: reading, answering, setting aside.
  * A message that cannot be applied now is copied to the parked stream, and only then counts as considered.
  */
 export class CellMail {
+  /** What was set aside before. */
+  readonly parked: ParkedPages;
   readonly #key: string;
   readonly #services: NodeServices;
   readonly #host: CellHost;
@@ -23,6 +24,7 @@ export class CellMail {
     this.#key = key;
     this.#services = services;
     this.#host = host;
+    this.parked = new ParkedPages(key, services, host);
   }
 
   /** @returns why not, when the bytes are not an envelope: HF-2003 when a newer build may read them */
@@ -82,6 +84,7 @@ export class CellMail {
     const blobs = read instanceof RuntimeFault ? [] : blobsOfEnvelope(read.envelope);
     const outcome = await log.publish("parked", this.#key, encodeParked(codec, message), id, blobs);
     if (outcome.kind !== "accepted") return false;
+    if (!outcome.duplicate) this.parked.setAside(outcome.seq);
     this.#host.parked(this.#key);
     this.#host.report(this.#key, { kind: "orphan-messages", why });
     if (!isReoffered) this.#host.count("parked");
@@ -97,19 +100,5 @@ export class CellMail {
     const settled = { v: 1, kind: "settled", id, toGenesis: genesis, childId, childKey: this.#key, event } as const;
     const outcome = await log.publish("inbox", key, codec.encodeEnvelope(settled), id);
     return outcome.kind === "accepted";
-  }
-
-  /** Every message that was set aside, oldest first. */
-  async takeParked(): Promise<readonly InboxMessage[]> {
-    const { codec, log } = this.#services;
-    const found: InboxMessage[] = [];
-    for (let from = 0; ;) {
-      const page = await log.fetch("parked", this.#key, from, PAGE);
-      found.push(...page);
-      if (page.length < PAGE) break;
-      from = (page.at(-1)?.seq ?? from) + 1;
-    }
-    this.#host.unparked(this.#key);
-    return found.flatMap((message) => tryParked(codec, message) ?? []);
   }
 }

@@ -61,6 +61,10 @@ export class CellWork {
       mailbox.putBack(item);
       return true;
     }
+    if (item.kind === "reoffer") {
+      await this.#offerNext();
+      return true;
+    }
     if (item.kind === "rehydrate" && item.isAnew) this.forget();
     if (stores.holder.record === undefined) {
       if (!(await this.#load())) return this.#withoutRecord(item);
@@ -198,14 +202,26 @@ export class CellWork {
     return applied.kind === "done" || applied.kind === "aside" || applied.kind === "unstorable";
   }
 
-  /** Puts what was set aside in front of everything that waits, and of `item`. @returns false when there was nothing */
+  /**
+   * Offers again what was set aside, in front of everything that waits, and of `item`.
+   * @returns false when there was nothing, or it follows anyway: `item` is to be dealt with now
+   */
   async #reoffer(item?: MailboxItem): Promise<boolean> {
-    const { host, key, mail, mailbox, stepper } = this.#parts;
+    const { host, key, mail, stepper } = this.#parts;
     if (!host.hasParked(key)) return false;
-    const parked = await mail.takeParked();
     stepper.forgetGap();
+    if (!mail.parked.isUnderWay) return this.#offerNext(item);
+    mail.parked.lengthen();
+    return false;
+  }
+
+  async #offerNext(item?: MailboxItem): Promise<boolean> {
+    const { mail, mailbox } = this.#parts;
+    const page = await mail.parked.next();
+    if (page === undefined) return false;
     if (item !== undefined) mailbox.putBack(item);
-    mailbox.putFront(parked.map((message) => ({ kind: "message", message, isReoffered: true })));
+    const messages = page.map((message) => ({ kind: "message", message, isReoffered: true }) as const);
+    mailbox.putFront([...messages, { kind: "reoffer" }]);
     return true;
   }
 }

@@ -15,7 +15,9 @@ export type MailboxItem =
   | { readonly kind: "job"; readonly turn: JobTurn; readonly ready: (attempt: JobAttempt | undefined) => void }
   | { readonly kind: "ensureJobs" }
   | { readonly kind: "rehydrate"; readonly isAnew: boolean; readonly done: () => void }
-  | { readonly kind: "clean" };
+  | { readonly kind: "clean" }
+  /** More of what was set aside. */
+  | { readonly kind: "reoffer" };
 
 /** Somebody waits for this item, which will not be worked off. */
 export function endWait(item: MailboxItem): void {

@@ -13,6 +13,8 @@ export class GatedLog implements MessageLog {
   #isSlow = false;
   #waiting: (() => void)[] = [];
   #failures = 0;
+  /** Most messages that were read at once out of what was set aside. */
+  largestParkedPage = 0;
   readonly #losses: { readonly key: string; count: number }[] = [];
 
   constructor(inner: MessageLog) {
@@ -69,7 +71,11 @@ export class GatedLog implements MessageLog {
 
   async fetch(...request: Parameters<MessageLog["fetch"]>): Promise<readonly InboxMessage[]> {
     this.#mayFail();
-    return this.#inner.fetch(...request);
+    const found = await this.#inner.fetch(...request);
+    const [lane, key] = request;
+    if (lane === "parked" && !key.endsWith(">"))
+      this.largestParkedPage = Math.max(this.largestParkedPage, found.length);
+    return found;
   }
 
   position(partition: string): Promise<InboxPosition> {

@@ -1,3 +1,4 @@
+import { MAX_MAILBOX_MESSAGES } from "@holdfast/protocol";
 import { describe, expect, test } from "vitest";
 import { MemoryFleet, type MemoryProcess } from "./memory-fleet.ts";
 import { OperatorDesk } from "./operator-desk.ts";
@@ -118,6 +119,47 @@ describe("messages that cannot be applied yet are set aside and come back", () =
     await fleet.until("all are applied", () => fleet.record(key)?.rev === 12);
     expect(fleet.context(key)).toMatchObject({ seen: expect.arrayContaining([1, 2, 3, 4, 5]) });
     expect(await fleet.outsider.log.fetch("parked", key, 0, 100)).toEqual([]);
+  });
+
+  test("P1: however many wait, one page of them is in memory, and they are applied in their order", async () => {
+    const fleet = new MemoryFleet();
+    const process = await fleet.alone();
+    const operator = await OperatorDesk.open(fleet);
+    const key = await fleet.born("tally", "a");
+    await operator.command("park", key);
+    const count = 3 * MAX_MAILBOX_MESSAGES + 7;
+    for (let n = 1; n <= count; n += 1) await fleet.send(key, { type: "ADD", n });
+    await fleet.until("all are set aside", () => fleet.broker.messagesOf("parked", key).length === count);
+    const commit = process.holdAt("before-commit", key);
+    await operator.leave("retry", key);
+    await fleet.happened("the first is being applied", commit.reached);
+    await fleet.send(key, { type: "ADD", n: "later" });
+    await fleet.clock.settle();
+    commit.release();
+    await fleet.until("all are applied", () => fleet.record(key)?.rev === count + 2);
+    expect(fleet.context(key)).toEqual({ seen: [...Array.from({ length: count }, (_, n) => n + 1), "later"] });
+    expect(process.log.largestParkedPage).toBe(MAX_MAILBOX_MESSAGES);
+    expect(await fleet.outsider.log.fetch("parked", key, 0, 10)).toEqual([]);
+  });
+
+  test("P2: those that cannot be applied again are set aside again once each, beyond a page, too", async () => {
+    const fleet = new MemoryFleet({ settings: { cursorFlushMs: 100, sweepMs: 600_000 } });
+    const process = await fleet.alone("n1");
+    const key = await fleet.born("tally", "a");
+    const count = MAX_MAILBOX_MESSAGES + 6;
+    for (let n = 2; n <= count + 1; n += 1) await fleet.publishInside(key, word("ahead", n), `ahead-${n}`);
+    const copies = (): number => fleet.broker.messagesOf("parked", key).length;
+    await fleet.until("they are set aside", () => copies() === count);
+    await fleet.clock.advance(500);
+    process.kill();
+    await fleet.alone("n2");
+    await fleet.until("they are set aside again", () => copies() === 2 * count);
+    await fleet.clock.advance(5000);
+    expect(copies()).toBe(2 * count);
+    await fleet.publishInside(key, word("ahead", 1), "ahead-1");
+    await fleet.until("all are applied", () => fleet.record(key)?.rev === count + 2);
+    expect(fleet.context(key)).toEqual({ seen: Array.from({ length: count + 1 }, (_, n) => n + 1) });
+    expect(await fleet.outsider.log.fetch("parked", key, 0, 10)).toEqual([]);
   });
 
   test("C1: what was set aside and is offered again never moves the cursor past a message that nobody has considered", async () => {

@@ -196,6 +196,7 @@ export function nameOf(item: MailboxItem): string {
     case "ensureJobs":
     case "rehydrate":
     case "clean":
+    case "reoffer":
       return item.kind;
   }
 }
