@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { defineAgent } from "@holdfast/agents";
-import { readTranscript } from "@holdfast/node-app";
+import { agentActors, readTranscript } from "@holdfast/node-app";
+import { inboxPrefixOf, parseConfig } from "@holdfast/process";
 import type { TranscriptMessage } from "@holdfast/protocol";
-import type { Client } from "holdfast";
+import { startNode, type Client } from "holdfast";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import type { StartedProcess } from "../harness/child-process.ts";
@@ -142,4 +143,55 @@ test("what is said while the owner of a conversation is dead is taken once, in o
     ({ model, lastUser }) => model === "echo" && lastUser === "text of m3",
   );
   expect(asked).toHaveLength(1);
+});
+
+test("what was deleted goes with its journal, but not before the last fork that shares it", async () => {
+  const { nats } = cluster;
+  const server = { servers: [nats.url], user: nats.user, password: nats.password };
+  const config = parseConfig({ HOLDFAST_MODEL_BASE_URL: "http://127.0.0.1:9/v1" }); // nothing is to run
+  let kept = 0;
+  const count = (_event: string, fields?: Readonly<Record<string, unknown>>): void => {
+    if (Number(fields?.["kept"] ?? 0) > 0) kept += 1;
+  };
+  const telemetry = { info: count, warn: count, error: count, debug: count };
+  await using stack = new AsyncDisposableStack();
+  const node = await startNode({
+    nats: { ...server, inboxPrefix: inboxPrefixOf("node") },
+    namespace: "erase",
+    layout: { pools: { d: 2 }, shards: 1 },
+    definitions: (context) => agentActors({ config, node: "n", telemetry }, context),
+    settings: {
+      retentionMs: 100,
+      eraseAfterMs: 100,
+      sweepMs: 200,
+      idleCleanMs: 50,
+      passivateMs: 100,
+      cursorFlushMs: 100,
+    },
+    telemetry,
+  });
+  stack.defer(() => node.stop());
+  const { holdfast, close } = await cluster.client("erase");
+  stack.defer(close);
+  const { conversations } = holdfast;
+  const agent = defineAgent({ name: "keeper", model: "none", instructions: "planted-instructions" });
+  await conversations.start("o1", { agent, title: "planted-title" });
+  await conversations.send("o1", "planted-message", { messageId: "m1", run: false });
+  await conversations.fork("o1", { as: "f1" });
+  const [origin, fork] = [holdfast.key("conversation", "o1"), holdfast.key("conversation", "f1")];
+  await holdfast.send(origin, { type: "delete" });
+  await waitUntil("it was due and kept", () => kept > 2);
+  const shared = await readTranscript(holdfast.read, fork);
+  expect(shared).toMatchObject([{ messageId: "m1", text: "planted-message" }]);
+  await holdfast.send(fork, { type: "delete" });
+  for (const key of [fork, origin]) {
+    await waitUntil(`the journal of ${key} is gone`, async () => (await holdfast.read.journal(key)).length === 0, {
+      timeoutMs: 20_000,
+    });
+    const left = await holdfast.read.actor(key);
+    expect(left?.record.tombstone).toBeDefined();
+    expect(JSON.stringify(left)).not.toContain("planted");
+  }
+  // What is left still knows that the id was used.
+  await expect(conversations.start("o1", { agent })).rejects.toMatchObject({ code: "HF-3012" });
 });

@@ -12,6 +12,7 @@ import {
   MACHINES,
   noEffectOf,
   publicEventOf,
+  retentionOf,
   slotLogic,
   type TaskSlots,
 } from "@holdfast/machines";
@@ -97,6 +98,7 @@ function agentDefinition(
     ),
     noEffect: (event, machineContext, value) => noEffectOf(type, machineContext, value, event),
     listFields: (machineContext, value) => listFieldsOf(type, machineContext, value),
+    retention: (machineContext) => retentionOf(type, machineContext),
     publicEvent: (emitted, ids) => publicEventOf(type, emitted, ids),
   });
 }

@@ -57,6 +57,7 @@ const Output = z.looseObject({
 const TYPE = "conversation";
 const LOOK_MS = 50;
 const MAX_LOOK_MS = 500;
+const JOURNAL_WAIT_MS = 10_000;
 
 /**
  * Conversations by their ids: what is more than one message to one actor.
@@ -98,12 +99,13 @@ export class ConversationDesk {
    * @throws RuntimeFault HF-3001, HF-3009 when it has ended, HF-1001 when it has no such revision, HF-3012 when the id is taken, HF-5202 when it has too many forks
    */
   async fork(id: string, { as, prompt, title, onBehalf, ...place }: ForkOptions): Promise<SendResult> {
-    const { key, genesis, isEnded, origin } = await this.#origin(id);
+    const found = await this.#origin(id);
+    const { key, isEnded, origin } = found;
     if (isEnded)
       throw new RuntimeFault("HF-3009", `Conversation ${id}: it has ended and cannot be forked. Start a new one.`);
     const before = await this.#tryOrigin(as);
     const again = before?.origin.fork?.conversation === key ? before.origin.fork.rev : undefined;
-    const fork = await this.#placeIn(id, key, genesis, place.rev ?? again);
+    const fork = await this.#placeIn(id, found, place.rev ?? again);
     const { agent, agents, tags } = origin;
     const named = title ?? origin.title;
     const pin = { type: "forked", fork: this.#holdfast.key(TYPE, as) };
@@ -134,9 +136,9 @@ export class ConversationDesk {
     }: { readonly askId?: string; readonly timeoutMs?: number } = {},
   ): Promise<string> {
     const before = await this.#tryOrigin(askId);
-    const { key, genesis, origin } = await this.#origin(id);
-    const fork = await this.#placeIn(id, key, genesis, before?.origin.fork?.rev);
-    const agent = before?.origin.agent ?? { ...origin.agent, tools: [], delegates: [] };
+    const found = await this.#origin(id);
+    const fork = await this.#placeIn(id, found, before?.origin.fork?.rev);
+    const agent = before?.origin.agent ?? { ...found.origin.agent, tools: [], delegates: [] };
     const input = { agent, fork, once: true, prompt: question };
     accepted(askId, await this.#holdfast.start(TYPE, askId, input));
     return this.#answerOf(askId, timeoutMs);
@@ -144,8 +146,8 @@ export class ConversationDesk {
 
   /** The last answer of the agent, whole; undefined when there is none yet. @throws RuntimeFault HF-3001 */
   async finalAnswer(id: string): Promise<FinalAnswer | undefined> {
-    const { key } = await this.#origin(id);
-    const entries = await this.#holdfast.read.journal(key);
+    const { key, rev: present } = await this.#origin(id);
+    const entries = await this.#journalThrough(key, present);
     for (const { rev, event } of entries.toReversed()) {
       const text = answerIn(event);
       if (text !== undefined) return { rev, text };
@@ -159,7 +161,8 @@ export class ConversationDesk {
     if (actor === undefined) return undefined;
     const { record } = actor;
     const origin = Origin.safeParse(record.snapshot.context).data;
-    return origin && { key, genesis: record.genesis, isEnded: isTerminal(record.status), origin };
+    const { genesis, rev, status } = record;
+    return origin && { key, genesis, rev, isEnded: isTerminal(status), origin };
   }
 
   async #origin(id: string) {
@@ -168,16 +171,28 @@ export class ConversationDesk {
     throw new RuntimeFault("HF-3001", `Conversation ${id}: there is none. "holdfast conversation list" shows all.`);
   }
 
-  async #placeIn(id: string, key: string, genesis: string, wanted: number | undefined) {
-    const entries = await this.#holdfast.read.journal(key);
-    const last = entries.at(-1)?.rev ?? 0;
-    const rev = wanted ?? last;
-    if (rev < 1 || rev > last || entries[0]?.genesis !== genesis)
-      throw new RuntimeFault(
-        "HF-1001",
-        `Conversation ${id}: revision ${rev} is none of its ${last}. Name one of them.`,
-      );
+  async #placeIn(
+    id: string,
+    { key, genesis, rev: present }: { readonly key: string; readonly genesis: string; readonly rev: number },
+    rev: number = present,
+  ) {
+    if (rev < 1 || rev > present)
+      throw new RuntimeFault("HF-1001", `Conversation ${id}: revision ${rev} is none of its ${present}. Name one.`);
+    const entries = await this.#journalThrough(key, rev);
     return { conversation: key, genesis, rev, isUnanswered: isUnanswered(entries.filter((entry) => entry.rev <= rev)) };
+  }
+
+  /** Entries are written after the record that decided them: one that is missing is on its way. @throws RuntimeFault HF-4008 */
+  async #journalThrough(key: string, rev: number): Promise<readonly JournalEntry[]> {
+    const untilMs = performance.now() + JOURNAL_WAIT_MS;
+    for (;;) {
+      const entries = await this.#holdfast.read.journal(key);
+      const last = entries.at(-1)?.rev ?? 0;
+      if (last >= rev) return entries;
+      if (performance.now() >= untilMs)
+        throw new RuntimeFault("HF-4008", `Journal of ${key}: expected revision ${rev}, found ${last}. Ask again.`);
+      await delay(LOOK_MS);
+    }
   }
 
   async #answerOf(id: string, timeoutMs: number): Promise<string> {

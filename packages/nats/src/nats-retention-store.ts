@@ -44,7 +44,13 @@ export class NatsRetentionStore implements RetentionStore {
         keys.add(key);
         const how = message.header(ENDED_HEADER);
         if (how === undefined || seq < fromSeq || ended.size >= limit) return;
-        const record: EndedRecord = { key, seq, storedAtMs, isTombstone: how === "tombstone" };
+        const record: EndedRecord = {
+          key,
+          seq,
+          storedAtMs,
+          isTombstone: how === "tombstone",
+          isToErase: how === "erase",
+        };
         if (isDue(record)) ended.set(key, record);
       },
     });

@@ -68,6 +68,14 @@ export interface ChildActorDefinition {
   readonly closePolicy?: ClosePolicy;
 }
 
+/** What is to become of an actor's content once it has ended. */
+export interface RetentionWish {
+  /** It was deleted: its content and its journal go a minute later instead of after `keepEndedMs`. */
+  readonly erase?: boolean;
+  /** Keys of actors that read its journal: record and journal stay whole as long as one of them has not become a tombstone. */
+  readonly sharedWith?: readonly string[];
+}
+
 /** An ordinary XState v5 machine (or transition logic) and what the runtime must know besides. */
 export interface ActorDefinition {
   readonly type: string;
@@ -98,6 +106,8 @@ export interface ActorDefinition {
   readonly noEffect?: (event: PlainEvent, context: unknown, value: unknown) => NoEffect;
   /** Fields for lists and filters, stored in the clear: no content of messages. */
   readonly listFields?: (context: unknown, value: unknown) => Readonly<Record<string, string | number | boolean>>;
+  /** Asked once it has ended; absent: everything goes when its time is over. */
+  readonly retention?: (context: unknown) => RetentionWish;
   /** Turns an emitted event into a public one; undefined keeps it private. */
   readonly publicEvent?: (emitted: PlainEvent, ids: ActorIds) => PublicEvent | undefined;
 }

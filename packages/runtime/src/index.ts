@@ -6,6 +6,7 @@ export {
   type JobDefinition,
   type NoEffect,
   type PublicEvent,
+  type RetentionWish,
 } from "./actor-definition.ts";
 export { chooseBlobs } from "./blobs/choose-blobs.ts";
 export { FairSlots } from "./fair-slots.ts";

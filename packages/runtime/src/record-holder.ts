@@ -208,7 +208,7 @@ export class RecordHolder {
       needsWork: work,
       waits,
       blobs: blobsOfRecord(record),
-      ended: isTerminal(record.status) ? ("record" as const) : undefined,
+      ended: isTerminal(record.status) ? this.#endedAs(record) : undefined,
     };
     const issued = this.#host.work.issued(this.#key);
     const outcome = await services.records.commit(request).catch((error: unknown) => {
@@ -231,6 +231,10 @@ export class RecordHolder {
     const after = services.crashPoints.reach("after-commit", this.#key);
     if (after !== undefined) await after;
     return true;
+  }
+
+  #endedAs({ snapshot }: ActorRecord): "erase" | "record" {
+    return this.#served.definition.retention?.(snapshot.context).erase === true ? "erase" : "record";
   }
 
   #hold(encodedBytes: number): void {

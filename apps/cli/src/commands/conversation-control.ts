@@ -61,7 +61,7 @@ export function controlCommands(conversation: Command, context: CommandContext):
 
   conversation
     .command("delete")
-    .description("end it and take it off the lists")
+    .description("end it and remove what it holds")
     .argument("<id>")
     .addOption(
       new Option("--children <policy>", "what becomes of its open tasks and questions")

@@ -29,7 +29,7 @@ export interface CommitRequest {
   /** SHA-256 of the blobs that the record names: readable without its bytes for who sweeps blobs. */
   readonly blobs?: readonly string[];
   /** The actor has ended: readable without its bytes for who removes what nobody needs any more. */
-  readonly ended?: "record" | "tombstone" | undefined;
+  readonly ended?: "record" | "erase" | "tombstone" | undefined;
 }
 
 export interface ScanEntry {

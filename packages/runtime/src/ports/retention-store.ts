@@ -7,6 +7,8 @@ export interface EndedRecord {
   /** Broker time of its last write, Unix ms. */
   readonly storedAtMs: number;
   readonly isTombstone: boolean;
+  /** What it held is to go soon. */
+  readonly isToErase: boolean;
 }
 
 /** Ended records that are asked for. */

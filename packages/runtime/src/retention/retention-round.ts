@@ -1,4 +1,4 @@
-import { isTerminal, toPlainFault, type ActorKey } from "@holdfast/protocol";
+import { ActorKey, isTerminal, toPlainFault, type ActorRecord } from "@holdfast/protocol";
 import { blobsOfRecord } from "../blobs/named-blobs.ts";
 import type { NodeServices } from "../cell-host.ts";
 import { inheritedSequence, type StreamIdentity } from "../inherited-sequence.ts";
@@ -36,6 +36,7 @@ export interface RetentionRoundOptions {
  *   G2 a tombstone goes only when its parent has settled it, no message for it waits, the stored cursor is past its start, and its time is over
  *   G3 a journal goes only when its last entry says that the actor has ended, and neither record nor tombstone is there any more
  *   G4 every step may be the last one of this process: the next look finds what is left by what is stored
+ *   G5 what was deleted goes soon, its journal with its content; what others read of it stays as long as one of them lives
  */
 export class RetentionRound {
   readonly counts: RetentionCounts = { shrunk: 0, removed: 0, journals: 0, kept: 0 };
@@ -50,11 +51,12 @@ export class RetentionRound {
   /** @returns where the next look begins */
   async run(): Promise<number> {
     const { owner, store, services, fromSeq } = this.#options;
-    const { keepEndedMs, keepTombstoneMs, retentionBatch: limit } = services.settings;
+    const { keepEndedMs, eraseAfterMs, keepTombstoneMs, retentionBatch: limit } = services.settings;
     const nowMs = services.time.nowMs();
     const journaled = await store.journaled(owner.partition, owner.signal); // before the records: an actor has a record first
-    const isDue = ({ isTombstone, storedAtMs }: EndedRecord): boolean =>
-      nowMs - storedAtMs >= (isTombstone ? keepTombstoneMs : keepEndedMs);
+    const keepMs = ({ isTombstone, isToErase }: EndedRecord): number =>
+      isTombstone ? keepTombstoneMs : isToErase ? eraseAfterMs : keepEndedMs;
+    const isDue = (ended: EndedRecord): boolean => nowMs - ended.storedAtMs >= keepMs(ended);
     const survey = await store.survey(owner.partition, { isDue, fromSeq, limit }, owner.signal);
     for (const ended of survey.ended) await this.#deal(ended, nowMs);
     for (const key of journaled) if (!survey.keys.has(key)) await this.#dealWithJournal(key, nowMs);
@@ -76,7 +78,7 @@ export class RetentionRound {
   }
 
   /** G1. */
-  async #shrink({ key, seq, storedAtMs }: EndedRecord, nowMs: number): Promise<void> {
+  async #shrink({ key, seq, storedAtMs, isToErase }: EndedRecord, nowMs: number): Promise<void> {
     const { services, owner } = this.#options;
     const { records, codec, payloads, random } = services;
     const stored = owner.cells.get(key)?.hasCopy === true ? undefined : await records.load(key);
@@ -84,6 +86,7 @@ export class RetentionRound {
     const { header, record } = codec.decodeRecord(stored.bytes);
     if (header.epoch > owner.epoch) return owner.fenced(header.epoch);
     if (!isTerminal(record.status) || record.outbox.length > 0 || record.tombstone !== undefined) return this.#keep();
+    if (await this.#isShared(record)) return this.#keep(); // G5
     const chosen = payloads.choose();
     const tombstone = tombstoneOf(record, storedAtMs, nowMs, chosen.outside);
     const token = random.hex(8);
@@ -99,7 +102,20 @@ export class RetentionRound {
       blobs,
       ended: "tombstone",
     });
-    if (outcome.kind === "committed") this.counts.shrunk += 1;
+    if (outcome.kind !== "committed") return;
+    this.counts.shrunk += 1;
+    if (isToErase) await this.#removeJournal(key); // G5
+  }
+
+  /** Whether an actor that reads this one's journal has not become a tombstone yet. One that cannot be read here counts as such. */
+  async #isShared({ type, snapshot }: ActorRecord): Promise<boolean> {
+    const { services } = this.#options;
+    const readers = services.types.get(type)?.definition.retention?.(snapshot.context).sharedWith ?? [];
+    for (const key of readers) {
+      const reader = await loadRecord(services, ActorKey.parse(key));
+      if (reader !== undefined && reader.tombstone === undefined) return true;
+    }
+    return false;
   }
 
   /** G2. */
