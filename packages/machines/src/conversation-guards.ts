@@ -57,6 +57,7 @@ export const conversationGuards = {
       .some((call) => call.childId === event.childId && call.isWaitingForPerson !== (event.status !== "running")),
   isStepOver: ({ context }: Moment) => turn.openCalls(context).length === 0,
   areAllWaitingForPerson: ({ context }: Moment) => turn.openCalls(context).every((call) => call.isWaitingForPerson),
+  isOnlyParentAsked: ({ context }: Moment) => turn.openCalls(context).every((call) => call.kind === "askParent"),
   isSomethingWorking: ({ context }: Moment) => turn.openCalls(context).some((call) => !call.isWaitingForPerson),
   isStuck: ({ context }: Moment) => context.repeat.count >= turn.MAX_EQUAL_STEPS,
   wasStuck: ({ context }: Moment) => context.lastFailure?.cause === "stuck",

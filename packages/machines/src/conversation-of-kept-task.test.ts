@@ -1,3 +1,4 @@
+import { IDLE_TAG } from "@holdfast/protocol";
 import { fromPromise } from "xstate";
 import { describe, expect, test } from "vitest";
 import { conversationMachine } from "./conversation.machine.ts";
@@ -83,6 +84,7 @@ describe("a question to whoever delegated the work", () => {
     rig.settle("model-1-1", ask);
     expect(rig.received[0]).toEqual({ type: "conversationAsked", callId: "q", question: "which?" });
     expect(rig.received[1]).toEqual({ type: "conversationStatus", status: "waiting" });
+    expect(rig.child.getSnapshot().hasTag(IDLE_TAG)).toBe(true);
     rig.send({ type: "parentAnswered", callId: "q", text: "the second" });
     rig.send({ type: "parentAnswered", callId: "q", text: "the third" });
     expect(rig.child.getSnapshot().children).toHaveProperty("model-2-1");
@@ -95,6 +97,16 @@ describe("a question to whoever delegated the work", () => {
     expect(rig.received).toEqual([]);
     expect(rig.child.getSnapshot().children).toHaveProperty("model-2-1");
   });
+});
+
+test("a summary of its past is no run: nothing is reported again", () => {
+  const rig = start();
+  rig.settle("model-1-1", reply("42"));
+  rig.send({ type: "condense" });
+  const [condenser = ""] = Object.keys(rig.child.getSnapshot().children);
+  rig.settle(condenser, reply("a summary"));
+  expect(top(rig)).toBe("idle");
+  expect(reported(rig)).toHaveLength(1);
 });
 
 test("what happens in it is told when somebody above listens", () => {

@@ -68,6 +68,15 @@ describe("a task in the foreground", () => {
     expect(modelCalls(rig)).toBe(before);
   });
 
+  test("a reply that comes a second time starts nothing a second time", () => {
+    const rig = start();
+    const once = reply("", [task("a")]);
+    rig.reply(once);
+    expect(rig.settle("model-1-1", once)).toBe(false);
+    expect(rig.children()).toEqual(["call-1-a"]);
+    expect(booked(rig)).toEqual(["call-1-a running"]);
+  });
+
   test("news of a task that nobody knows are ignored", () => {
     const rig = start();
     rig.reply(reply("", [task("a")]));
@@ -118,6 +127,18 @@ describe("a task in the background", () => {
     const before = modelCalls(rig);
     rig.clock.increment(1000);
     expect(modelCalls(rig)).toBe(before);
+  });
+
+  test("waiting for it again and again is not being stuck, asking again and again is", () => {
+    const rig = inBackground();
+    const output = (waitMs: number) => reply("", [call("o", "task_output", { taskId: "call-1-a", waitMs })]);
+    for (let n = 0; n < 6; n += 1) {
+      rig.reply(output(1000));
+      rig.clock.increment(1000);
+    }
+    expect(rig.state().status).toBe("running");
+    for (let n = 0; n < 4; n += 1) rig.reply(output(0));
+    expect(rig.state().status).toBe("stuck");
   });
 
   test("task_stop tells it to stop; its end is known afterwards", () => {
@@ -291,6 +312,25 @@ describe("a conversation that ends", () => {
     rig.reply(reply("", [task("a", { background: true }), task("b", { background: true, onClose: "detach" })]));
     rig.send({ type: "interrupt" });
     expect(rig.sent).toEqual(["call-1-a cancel"]);
+  });
+
+  test.each([
+    ["before it has its turn", { resources: ["x"] }, []],
+    ["when it has just been given it", { resources: ["x"] }, ["ends"]],
+    ["while it runs", {}, []],
+    ["while it asks", {}, ["asks"]],
+  ])("by interrupt: a task is told to stop %s, and nothing of it starts afterwards", (_, more, news) => {
+    const rig = start();
+    rig.reply(reply("", [task("first", { resources: ["x"], background: true, onClose: "detach" }), task("a", more)]));
+    if (news.includes("ends")) report(rig, "call-1-first", done("first"));
+    if (news.includes("asks")) rig.send({ type: "taskAsked", childId: "call-1-a", runs: 0, question: "?" });
+    rig.send({ type: "interrupt" });
+    expect(rig.sent.filter((sent) => sent.startsWith("call-1-a")).at(-1)).toBe("call-1-a cancel");
+    rig.settle("call-1-a", { ...failed, status: "cancelled", cause: "cancel" });
+    const told = rig.sent.length;
+    report(rig, "call-1-first", done("first"));
+    expect(rig.sent).toHaveLength(told);
+    expect(rig.state().status).toBe("paused");
   });
 
   test("tasks that rest are let go as well", () => {

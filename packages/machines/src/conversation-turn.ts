@@ -81,12 +81,16 @@ export function withReply(context: ConversationContext, reply: ModelReply, plann
         kind: known === undefined ? kindOf(call) : "refused",
         isOpen: known === undefined,
         isWaitingForPerson: plan.kind === "ask" || plan.kind === "askParent",
-        digest: known === undefined ? digest : digestOf(digest, known),
+        digest: known === undefined ? waitingDigest(call) : digestOf(digest, known),
         ...(plan.kind === "tasks" && known === undefined && plan.waits !== undefined && { waits: plan.waits }),
       };
     }),
   };
 }
+
+/** To wait once more for a task that runs is no step in a circle. */
+const waitingDigest = ({ digest, childId, plan }: PlannedCall): string =>
+  plan.kind === "tasks" && plan.waitMs !== undefined ? `${digest} ${childId}` : digest;
 
 function kindOf({ childId, plan }: PlannedCall): StepCall["kind"] {
   if (plan.kind !== "tasks") return plan.kind;

@@ -177,6 +177,15 @@ export const conversationMachine = conversationSetup.createMachine({
           always: [
             { guard: "isStepOver", target: "working.deciding", actions: "closeStep" },
             { guard: "isSomethingWorking", target: "working.acting" },
+            { guard: "isOnlyParentAsked", target: "askingParent" },
+          ],
+        },
+        /** No child will wake it: whoever delegated the work answers, or lets it go. */
+        askingParent: {
+          tags: IDLE_TAG,
+          always: [
+            { guard: "isStepOver", target: "working.deciding", actions: "closeStep" },
+            { guard: "isSomethingWorking", target: "working.acting" },
           ],
         },
       },

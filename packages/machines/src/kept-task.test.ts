@@ -252,3 +252,26 @@ describe("silence", () => {
     expect(told.received).toEqual([{ type: "taskActive", childId: "call-1-b" }]);
   });
 });
+
+test("a deadline, silence, a stop and a limit are told apart", () => {
+  const causes = [
+    [{ deadlineMs: 1000 }, undefined, closed],
+    [{ idleMs: 1000 }, undefined, closed],
+    [{}, { type: "cancel", reason: "not needed" }, closed],
+    [{}, undefined, failed],
+  ] as const;
+  const said = causes.map(([changes, event, output]) => {
+    const rig = start(changes);
+    if (event !== undefined) rig.send(event);
+    rig.clock.increment(1000);
+    tell(rig, output);
+    const { cause, message } = rig.child.getSnapshot().context.end;
+    return `${cause}: ${message}`;
+  });
+  expect(said).toEqual([
+    "timeout: The task was not done within 1000 ms.",
+    "timeout: Nothing happened in the task for 1000 ms.",
+    "cancel: The task was cancelled: not needed.",
+    "limit: No answer after 3 model calls.",
+  ]);
+});
