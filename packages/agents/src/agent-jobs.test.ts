@@ -71,6 +71,15 @@ describe("model.generate", () => {
     expect(reads[0]?.[0]).toEqual({ conversation: "d-1.conversation.other", throughRev: 3 });
   });
 
+  test("tells the model what its input says besides, after the transcript", async () => {
+    const { jobs, calls } = jobsWith();
+    await jobs.generate({ agent, iteration: 1, nudge: "Do something else." }, job());
+    expect(calls[0]?.request.messages).toEqual([
+      ...transcript,
+      { role: "user", messageId: "nudge", text: "Do something else." },
+    ]);
+  });
+
   test("asks for a summary of the same messages, with instructions of its own and nothing to call", async () => {
     const { jobs, calls } = jobsWith();
     const withTool = { ...agent, tools: [echo.definition] };

@@ -89,6 +89,7 @@ const ModelInput = z.looseObject({
   throughRev: z.number().optional(),
   messagesTaken: z.number().optional(),
   purpose: z.literal("condense").optional(),
+  nudge: z.string().optional(),
 });
 const ToolInput = z.looseObject({
   agent: z.string().default(""),
@@ -112,9 +113,10 @@ async function generate(
   input: z.output<typeof ModelInput>,
   job: AgentJobContext,
 ): Promise<ModelReply> {
-  const { agent, conversation = job.actorKey, throughRev = job.rev, messagesTaken, purpose } = input;
+  const { agent, conversation = job.actorKey, throughRev = job.rev, messagesTaken, purpose, nudge } = input;
   const wanted = { conversation, throughRev, ...(messagesTaken !== undefined && { messagesTaken }) };
-  const messages = await options.readTranscript(wanted, job.signal);
+  const transcript = await options.readTranscript(wanted, job.signal);
+  const messages = nudge === undefined ? transcript : [...transcript, saidBesides(nudge)];
   let tries = 1;
   let index = 0;
   const { model, instructions, tools } = agent;
@@ -136,6 +138,8 @@ async function generate(
     },
   );
 }
+
+const saidBesides = (text: string): TranscriptMessage => ({ role: "user", messageId: "nudge", text });
 
 async function runTool(
   options: AgentJobsOptions,

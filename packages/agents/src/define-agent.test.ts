@@ -26,6 +26,13 @@ test("HF-1001: an agent whose name does not fit, or that has two tools of one na
   );
 });
 
+test("HF-1001: a budget in money needs the price of the agent's model", () => {
+  const limits = { maxCostMicroUsd: 1000 };
+  expect(() => defineAgent({ name: "a", model: "m", limits })).toThrow(expect.objectContaining({ code: "HF-1001" }));
+  const prices = { m: { inputMicroUsd: 0, outputMicroUsd: 1 } };
+  expect(defineAgent({ name: "a", model: "m", limits, prices }).prices).toEqual(prices);
+});
+
 test("withDelegates adds to the delegates an agent has and replaces its task tool by one that names them all", () => {
   const [a, b] = [agent("a"), agent("b")];
   const once = withDelegates(agent("boss"), [a], { a: "does it" });

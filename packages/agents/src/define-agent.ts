@@ -4,7 +4,7 @@ import { taskTool, taskTools } from "./delegation-tools.ts";
 
 export type AgentSpec = z.input<typeof AgentDefinition>;
 
-/** Declares an agent. @throws RuntimeFault HF-1001 when a field does not fit or two of its tools have one name */
+/** Declares an agent. @throws RuntimeFault HF-1001 when a field does not fit, two of its tools have one name, or its budget has no price */
 export function defineAgent(spec: AgentSpec): AgentDefinition {
   const parsed = AgentDefinition.safeParse(spec);
   if (!parsed.success) {
@@ -12,6 +12,11 @@ export function defineAgent(spec: AgentSpec): AgentDefinition {
   }
   const names = parsed.data.tools.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
+  const { limits, prices = {}, model } = parsed.data;
+  if (limits.maxCostMicroUsd !== undefined && !Object.hasOwn(prices, model)) {
+    const fix = `Add it to prices, or limit tokens instead.`;
+    throw new RuntimeFault("HF-1001", `Agent ${spec.name}: it has a budget in money, and ${model} no price. ${fix}`);
+  }
   if (twice === undefined) return parsed.data;
   throw new RuntimeFault("HF-1001", `Agent ${spec.name}: it has two tools named ${twice}. Leave one out.`);
 }

@@ -1,11 +1,14 @@
 import { AgentDefinition } from "@holdfast/protocol";
 import { z } from "zod";
+import { QueuedCall } from "./call-queue.ts";
 import { ForkPoint } from "./conversation-fork.ts";
 import { ConversationInput, ParentTask, PROMPT_MESSAGE_ID } from "./conversation-input.ts";
 import { Usage } from "./conversation-output.ts";
 import { Failure } from "./failure.ts";
 import { TaskEntry } from "./task-book.ts";
 import { TaskWait } from "./task-news.ts";
+import { STUCK_PATTERNS, StepTrace } from "./stuck-detection.ts";
+import { Spent } from "./turn-budget.ts";
 
 /** Messages that may wait for the next model call; further ones are refused. */
 export const MAX_PENDING_MESSAGES = 64;
@@ -24,6 +27,10 @@ export const StepCall = z.object({
   digest: z.string(),
   /** Tasks it waits for; absent for a task that cannot be continued. */
   waits: TaskWait.optional(),
+  /** Short hash of name and input. */
+  action: z.string().optional(),
+  /** It has a result, and that is an error. */
+  isError: z.boolean().optional(),
 });
 export type StepCall = Readonly<z.infer<typeof StepCall>>;
 
@@ -67,8 +74,13 @@ export const ConversationContext = z.object({
   isPauseRequested: z.boolean(),
   /** Why it rests in `paused`; means nothing elsewhere. A message continues after an interrupt, not after a pause. */
   pausedBy: z.enum(["pause", "interrupt"]),
-  /** Consecutive steps with equal calls and equal results. */
-  repeat: z.object({ fingerprint: z.string(), count: z.number() }),
+  /** The last steps since a person said something, oldest first. */
+  steps: z.array(StepTrace).optional(),
+  /** It was told that it goes round in circles, by this model call; by call 0: it was not. */
+  nudge: z.object({ pattern: z.enum(STUCK_PATTERNS), modelCall: z.number() }).optional(),
+  /** Tool calls of the running step that have not started. */
+  queue: z.array(QueuedCall).optional(),
+  spent: Spent.optional(),
   usage: Usage,
   /** Last text of the model, bounded. */
   lastText: z.string(),
@@ -102,7 +114,6 @@ export function initialConversation(input: unknown, conversationId: string): Con
     ending: [],
     isPauseRequested: false,
     pausedBy: "pause",
-    repeat: { fingerprint: "", count: 0 },
     usage: { modelCalls: 0, inputTokens: 0, outputTokens: 0 },
     lastText: "",
     outcome: "closed",

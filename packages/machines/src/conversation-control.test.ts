@@ -22,7 +22,7 @@ const WAYS = {
   error: () => to(startConversation({ prompt: "go" }), (rig) => rig.failModel(new Error("no model"))),
   stuck: () =>
     to(startConversation({ prompt: "go" }), (rig) => {
-      for (const n of [1, 2, 3, 4]) {
+      for (const n of [1, 2, 3, 4, 5]) {
         rig.reply(reply("", [readCall("a")]));
         rig.settle(`call-${n}-a`, "same");
       }

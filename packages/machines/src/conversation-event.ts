@@ -23,7 +23,7 @@ export const ConversationEvent = z.discriminatedUnion("type", [
   /** Stops the running step now; every open call gets the result "interrupted". */
   z.object({ type: z.literal("interrupt"), principal }),
   z.object({ type: z.literal("close"), principal }),
-  /** Ends it, and its record forgets what it held. `children`: what becomes of its open tasks and questions. */
+  /** Ends it, and what it holds goes soon. `children`: what becomes of its open tasks and questions. */
   z.object({ type: z.literal("delete"), children: z.enum(["cancel", "await"]).optional(), principal }),
   /** Replaces what is given; all tags at once. */
   z.object({ type: z.literal("describe"), title: Title.optional(), tags: Tags.optional(), principal }),

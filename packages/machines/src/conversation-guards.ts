@@ -6,6 +6,7 @@ import * as turn from "./conversation-turn.ts";
 import { isOtherDescription } from "./describe-conversation.ts";
 import { judgeFork } from "./judge-fork.ts";
 import { judgeMessage } from "./judge-message.ts";
+import { judgeModel, NOTHING_SPENT, overBudget } from "./turn-budget.ts";
 
 const isAccepted = ({ context, event }: Moment): boolean =>
   event.type === "userMessage" && judgeMessage(context, event.messageId).kind === "ok";
@@ -59,7 +60,9 @@ export const conversationGuards = {
   areAllWaitingForPerson: ({ context }: Moment) => turn.openCalls(context).every((call) => call.isWaitingForPerson),
   isOnlyParentAsked: ({ context }: Moment) => turn.openCalls(context).every((call) => call.kind === "askParent"),
   isSomethingWorking: ({ context }: Moment) => turn.openCalls(context).some((call) => !call.isWaitingForPerson),
-  isStuck: ({ context }: Moment) => context.repeat.count >= turn.MAX_EQUAL_STEPS,
+  isStuck: ({ context }: Moment) => turn.isNudged(context) && turn.stuckPattern(context) !== undefined,
+  isToNudge: ({ context }: Moment) => turn.stuckPattern(context) !== undefined,
+  isOutOfBudget: ({ context }: Moment) => overBudget(context.spent ?? NOTHING_SPENT, context.agent) !== undefined,
   wasStuck: ({ context }: Moment) => context.lastFailure?.cause === "stuck",
   isOutOfIterations: ({ context }: Moment) => context.iteration >= context.agent.limits.maxIterations,
   isFirstDeletion: ({ context }: Moment) => context.isDeleted !== true,
@@ -68,7 +71,8 @@ export const conversationGuards = {
   isImpatientDeletion: ({ event }: Moment) => event.type === "delete" && event.children !== "await",
   isDescriptionNews: ({ context, event }: Moment) =>
     event.type === "describe" && context.isDeleted !== true && isOtherDescription(context, event),
-  isModelNews: ({ context, event }: Moment) => event.type === "switchModel" && event.model !== context.agent.model,
+  isModelNews: ({ context, event }: Moment) =>
+    event.type === "switchModel" && judgeModel(context.agent, event.model).kind === "ok",
   isForkNews: ({ context, event }: Moment) =>
     event.type === "forked" && judgeFork(context.forks ?? [], event.fork).kind === "ok",
   isCondensable: ({ context }: Moment) => context.usage.modelCalls > 0 || context.fork !== undefined,

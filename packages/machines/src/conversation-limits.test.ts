@@ -1,5 +1,9 @@
+import type { ModelPrice } from "@holdfast/protocol";
 import { describe, expect, test } from "vitest";
-import { startConversation } from "./testing/conversation-rig.ts";
+import { ConversationContext } from "./conversation-context.ts";
+import * as turn from "./conversation-turn.ts";
+import { noEffectOf } from "./no-effect.ts";
+import { startConversation, type ConversationRig } from "./testing/conversation-rig.ts";
 import { problemOfHistory } from "./testing/provider-history.ts";
 import { askCall, readCall, reply, taskCall, testAgent } from "./testing/test-agent.ts";
 
@@ -111,20 +115,79 @@ describe("maxTurnMs", () => {
 });
 
 describe("stuck", () => {
-  test("four equal steps with equal results", () => {
+  const lastShown = (rig: ConversationRig) => rig.modelStarts.at(-1)?.transcript.at(-1);
+
+  test("four equal steps with equal results: the agent is told so once; with one more it is stuck", () => {
     const rig = startConversation({ prompt: "go" });
     repeat(rig, 1, 3, "same");
-    expect(rig.state()).toEqual({ status: "running" });
+    expect(rig.children()).toEqual(["model-4-1"]);
     repeat(rig, 4, 1, "same");
+    expect(rig.state()).toEqual({ status: "running" });
+    expect(rig.children()).toEqual(["model-5-1-repeats"]);
+    expect(rig.jobInput("model-5-1-repeats")).toMatchObject({ nudge: expect.stringContaining("same results") });
+    repeat(rig, 5, 1, "same");
     expect(rig.state()).toEqual({ status: "stuck" });
-    expect(rig.snapshot().context.lastFailure?.cause).toBe("stuck");
+    expect(rig.snapshot().context.lastFailure).toMatchObject({ cause: "stuck", code: "HF-5202" });
+    expect(rig.transcript().filter(({ role }) => role === "user")).toHaveLength(2);
+  });
+
+  test("what the agent was told stays in the history, before its reply, which providers accept", () => {
+    const rig = startConversation({ prompt: "go" });
+    repeat(rig, 1, 4, "same");
+    rig.reply(reply("", [readCall("b")]));
+    rig.settle("call-5-b", "B");
+    const shown = rig.modelStarts.at(-1)?.transcript ?? [];
+    expect(problemOfHistory(shown)).toBeUndefined();
+    expect(shown.map((message) => (message.role === "user" ? message.messageId : message.role)).slice(-3)).toEqual([
+      "nudge-5",
+      "assistant",
+      "tool",
+    ]);
+    expect(lastShown(rig)).toMatchObject({ role: "tool" });
+  });
+
+  test("an agent that heeds it goes on; going round in circles a second time is stuck at once", () => {
+    const rig = startConversation({ prompt: "go" });
+    repeat(rig, 1, 4, "same");
+    repeat(rig, 5, 1, "other");
+    expect(rig.children()).toEqual(["model-6-1"]);
+    repeat(rig, 6, 3, "other");
+    expect(rig.state()).toEqual({ status: "stuck" });
+  });
+
+  test.each([
+    ["errors", 3, (n: number) => ({ ok: false, content: `error ${n}` }), () => readCall("a")],
+    ["alternating", 6, (n: number) => `result ${n % 2}`, (n: number) => readCall("a", `path ${n % 2}`)],
+  ] as const)("%s: told after %i steps", (pattern, steps, result, call) => {
+    const rig = startConversation({ prompt: "go" });
+    for (let n = 1; n <= steps; n += 1) {
+      expect(rig.children()).toEqual([`model-${n}-1`]);
+      rig.reply(reply("", [call(n)]));
+      rig.settle(`call-${n}-a`, result(n));
+    }
+    expect(rig.children()).toEqual([`model-${steps + 1}-1-${pattern}`]);
+  });
+
+  test("monologue: three replies of whose calls none could be carried out", () => {
+    const rig = startConversation({ prompt: "go" });
+    for (const n of [1, 2, 3]) rig.reply(reply("let me see", [{ callId: "x", name: `tool_${n}`, input: {} }]));
+    expect(rig.children()).toEqual(["model-4-1-monologue"]);
+    rig.reply(reply("let me see", [{ callId: "x", name: "tool_4", input: {} }]));
+    expect(rig.state()).toEqual({ status: "stuck" });
   });
 
   test("another result is progress", () => {
     const rig = startConversation({ prompt: "go" });
     repeat(rig, 1, 3, "same");
     repeat(rig, 4, 3, "other");
-    expect(rig.state()).toEqual({ status: "running" });
+    expect(rig.children()).toEqual(["model-7-1"]);
+  });
+
+  test("thresholds are the agent's", () => {
+    const limits = { maxIterations: 50, maxTurnMs: 60_000, stuck: { repeats: 2, errors: 0 } };
+    const rig = startConversation({ agent: testAgent({ limits }), prompt: "go" });
+    repeat(rig, 1, 3, "same");
+    expect(rig.state()).toEqual({ status: "stuck" });
   });
 
   test.each([
@@ -132,11 +195,150 @@ describe("stuck", () => {
     ["resume", { type: "resume" }],
   ] as const)("%s continues, and the count begins anew", (_, event) => {
     const rig = startConversation({ prompt: "go" });
-    repeat(rig, 1, 4, "same");
+    repeat(rig, 1, 5, "same");
+    expect(rig.state()).toEqual({ status: "stuck" });
     rig.send(event);
-    repeat(rig, 5, 3, "same");
-    expect(rig.state()).toEqual({ status: "running" });
+    repeat(rig, 6, 3, "same");
+    expect(rig.children().join()).toMatch(/^model-9-\d$/);
   });
+
+  test("a conversation that an older build has stored goes on: it has no steps, no queue, nothing spent", () => {
+    const rig = startConversation({ prompt: "go" });
+    const since = new Set(["steps", "nudge", "spent", "queue"]);
+    const known = Object.entries(rig.snapshot().context).filter(([field]) => !since.has(field));
+    const context = ConversationContext.parse({ ...Object.fromEntries(known), repeat: { fingerprint: "x", count: 3 } });
+    expect(turn.stuckPattern(context)).toBeUndefined();
+    expect(turn.withStepOver(context).steps).toHaveLength(1);
+    expect(turn.withReply(context, reply("done"), []).spent).toEqual({ tokens: 15 });
+    expect(turn.withModelCall({ ...context, messagesTaken: 1 })).toMatchObject({ iteration: 2 });
+  });
+});
+
+describe("tools that run at the same time", () => {
+  const two = testAgent({ limits: { maxIterations: 9, maxTurnMs: 60_000, maxParallelTools: 2 } });
+  const started = (calls = ["a", "b", "c", "d"], agent = two): ConversationRig => {
+    const rig = startConversation({ agent, prompt: "go" });
+    rig.reply(reply("", [...calls.map((id) => readCall(id)), taskCall("t"), askCall("q")]));
+    return rig;
+  };
+
+  test("no more than the agent allows; each end starts the next one, in order; every call has its result", () => {
+    const rig = started();
+    expect(rig.children()).toEqual(["call-1-t", "call-1-q", "call-1-a", "call-1-b"]);
+    rig.settle("call-1-b", "B");
+    expect(rig.children()).toEqual(["call-1-t", "call-1-q", "call-1-a", "call-1-c"]);
+    rig.settle("call-1-t", { taskId: "t", status: "completed", result: "T" });
+    expect(rig.children()).toEqual(["call-1-q", "call-1-a", "call-1-c"]);
+    rig.fail("call-1-a", new Error("no disk"));
+    rig.settle("call-1-d", "D");
+    rig.settle("call-1-c", "C");
+    rig.settle("call-1-q", { waitId: "w", status: "answered", answer: "yes", by: "owner" });
+    const shown = rig.modelStarts[1]?.transcript ?? [];
+    expect(problemOfHistory(shown)).toBeUndefined();
+    const last = shown.at(-1);
+    const results = last?.role === "tool" ? last.results : [];
+    expect(results.map(({ callId, ok }) => `${callId} ${String(ok)}`)).toEqual([
+      "a false",
+      "b true",
+      "c true",
+      "d true",
+      "t true",
+      "q true",
+    ]);
+    expect(rig.snapshot().context.queue).toEqual([]);
+  });
+
+  test("a call that waits its turn can be cancelled, and never starts", () => {
+    const rig = started(["a", "b", "c"]);
+    rig.send({ type: "cancelTask", callId: "c" });
+    rig.settle("call-1-a", "A");
+    rig.settle("call-1-b", "B");
+    expect(rig.children()).toEqual(["call-1-t", "call-1-q"]);
+  });
+
+  test("cancelling one that runs starts the next", () => {
+    const rig = started(["a", "b", "c"]);
+    rig.send({ type: "cancelTask", callId: "a" });
+    expect(rig.children()).toEqual(["call-1-t", "call-1-q", "call-1-b", "call-1-c"]);
+  });
+
+  test.each(["interrupt", "close"] as const)(
+    "%s: none of those that wait ever starts, each has its one result",
+    (type) => {
+      const rig = started();
+      rig.send({ type });
+      expect(rig.children()).toEqual(["call-1-t", "call-1-q"]);
+      const last = rig.transcript().at(-1);
+      expect(last?.role === "tool" ? last.results : []).toHaveLength(6);
+    },
+  );
+
+  test("without a limit all start at once", () => {
+    expect(started(undefined, testAgent()).children()).toHaveLength(6);
+  });
+});
+
+describe("budget", () => {
+  const usual: Readonly<Record<string, ModelPrice>> = {
+    "test-model": { inputMicroUsd: 1_000_000, outputMicroUsd: 2_000_000 },
+  };
+  const paying = (limits: object, prices = usual) =>
+    testAgent({ limits: { maxIterations: 9, maxTurnMs: 60_000, ...limits }, prices });
+  const failure = (rig: ConversationRig) => rig.snapshot().context.lastFailure;
+
+  test("tokens: the step that spends the last one is carried out, no further model call is made", () => {
+    const rig = startConversation({ agent: paying({ maxTokens: 30 }), prompt: "go" });
+    repeat(rig, 1, 2, "same");
+    expect(rig.state()).toEqual({ status: "error" });
+    expect(failure(rig)).toMatchObject({
+      cause: "limit",
+      code: "HF-5202",
+      message: expect.stringContaining("30 tokens"),
+    });
+    expect(rig.transcript().at(-1)).toMatchObject({ role: "tool" });
+  });
+
+  test("money: counted by the price of the model that was called", () => {
+    const rig = startConversation({ agent: paying({ maxCostMicroUsd: 40 }), prompt: "go" });
+    repeat(rig, 1, 1, "same"); // 10 × 1 + 5 × 2
+    expect(rig.state()).toEqual({ status: "running" });
+    repeat(rig, 2, 1, "same");
+    expect(failure(rig)).toMatchObject({ cause: "limit", message: expect.stringContaining("40 were spent") });
+  });
+
+  test("an answer that spends the last of it is an answer", () => {
+    const rig = startConversation({ agent: paying({ maxTokens: 15, maxCostMicroUsd: 20 }), prompt: "go" });
+    rig.reply(reply("done"));
+    expect(rig.state()).toEqual({ status: "idle" });
+  });
+
+  test("a model without a price fits no budget in money: nothing is not a price", () => {
+    const rig = startConversation({ agent: paying({ maxCostMicroUsd: 1_000_000 }, {}), prompt: "go" });
+    repeat(rig, 1, 1, "same");
+    expect(failure(rig)?.message).toContain("no price");
+    const priced = startConversation({ agent: paying({ maxCostMicroUsd: 100 }), prompt: "go" });
+    expect(priced.send({ type: "switchModel", model: "unknown" })).toBe(false);
+    const { value, context } = priced.snapshot();
+    const why = noEffectOf("conversation", context, value, { type: "switchModel", model: "unknown" });
+    expect(why).toMatchObject({ kind: "refused", code: "HF-5202" });
+  });
+
+  test("a message of a person, and resume, give a full one", () => {
+    for (const event of [{ type: "userMessage", messageId: "m2", text: "go on" }, { type: "resume" }] as const) {
+      const rig = startConversation({ agent: paying({ maxTokens: 30 }), prompt: "go" });
+      repeat(rig, 1, 2, "same");
+      rig.send(event);
+      repeat(rig, 3, 1, "same");
+      expect(rig.state(), event.type).toEqual({ status: "running" });
+    }
+  });
+});
+
+test("a tool whose node died, and of which nobody knows whether it ran, says so: its cause is the death of a node", () => {
+  const rig = startConversation({ prompt: "go" });
+  rig.reply(reply("", [readCall("a")]));
+  rig.fail("call-1-a", { name: "RuntimeFault", code: "HF-3010", message: "may have run" });
+  expect(JSON.stringify(rig.transcript().at(-1))).toContain('\\"cause\\":\\"nodeDeath\\"');
 });
 
 describe("a model call that gives no answer", () => {

@@ -7,12 +7,15 @@ import type { ConversationOutput } from "./conversation-output.ts";
 import * as turn from "./conversation-turn.ts";
 import type { Failure } from "./failure.ts";
 import type { Caller } from "./task-plan.ts";
+import { NOTHING_SPENT, overBudget } from "./turn-budget.ts";
 
 /** What a guard or an action of the conversation machine looks at. */
 export interface Moment {
   readonly context: ConversationContext;
   readonly event: ConversationMachineEvent;
 }
+
+const NO_BUDGET: Failure = { cause: "limit", code: "HF-5202", message: "The budget of this turn is spent." };
 
 /** The failures that the machine itself declares. */
 export const LIMITS = {
@@ -26,10 +29,11 @@ export const LIMITS = {
     code: "HF-5202",
     message: `No answer after ${context.agent.limits.maxIterations} model calls.`,
   }),
-  stuck: (): Failure => ({
+  budget: ({ spent = NOTHING_SPENT, agent }: ConversationContext): Failure => overBudget(spent, agent) ?? NO_BUDGET,
+  stuck: (context: ConversationContext): Failure => ({
     cause: "stuck",
     code: "HF-5202",
-    message: `The same calls had the same results ${turn.MAX_EQUAL_STEPS} times in a row.`,
+    message: `It went round in circles (${turn.stuckPattern(context) ?? "repeats"}), also after it was told so.`,
   }),
 };
 

@@ -4,6 +4,7 @@ import type { z } from "zod";
 import { outcomeToResult } from "./call-outcome.ts";
 import { planReply } from "./call-plan.ts";
 import { answeredResult, type Abandonment } from "./call-result.ts";
+import { queueWithout, startableCalls } from "./call-queue.ts";
 import { childOutcomeOf } from "./child-outcome.ts";
 import type { ConversationContext, Rest } from "./conversation-context.ts";
 import type { ConversationMachineEvent } from "./conversation-event.ts";
@@ -29,6 +30,7 @@ import type { OwnerWaitEvent } from "./owner-wait-event.ts";
 import type { OwnerWaitInput } from "./owner-wait-input.ts";
 import { OwnerWaitOutput } from "./owner-wait-output.ts";
 import { actorOfOwn, suppliedByNode } from "./placeholder.machine.ts";
+import { NUDGES } from "./stuck-detection.ts";
 import { withoutReports } from "./task-book.ts";
 import type { TaskMachineEvent } from "./task-event.ts";
 import type { TaskInput } from "./task-input.ts";
@@ -118,13 +120,20 @@ export const conversationSetup = setup({
     requestPause: assign({ isPauseRequested: true }),
     dropPauseRequest: assign({ isPauseRequested: false }),
     notePausedBy: assign((_, { by }: { by: ConversationContext["pausedBy"] }) => ({ pausedBy: by })),
-    renewAllowance: assign({ iteration: 0, repeat: { fingerprint: "", count: 0 } }),
+    renewAllowance: assign({ iteration: 0, ...turn.FULL_ALLOWANCE }),
+    noteNudge: assign(({ context }) => turn.withNudge(context)),
     callModel: enqueueActions(({ context, enqueue }) => {
       const next = turn.withModelCall(context);
+      const nudge = turn.runningNudge(next);
       enqueue.assign({ ...next, isRunOpen: true });
       enqueue.spawnChild("model.generate", {
         id: turn.runningModelChild(next),
-        input: { agent: next.agent, iteration: next.iteration, messagesTaken: next.messagesTaken },
+        input: {
+          agent: next.agent,
+          iteration: next.iteration,
+          messagesTaken: next.messagesTaken,
+          ...(nudge !== undefined && { nudge: NUDGES[nudge] }),
+        },
       });
     }),
     takeReply: enqueueActions(({ context, event, enqueue }) => {
@@ -137,12 +146,8 @@ export const conversationSetup = setup({
       });
       for (const childId of released) enqueue.sendTo(childId, { type: "release" });
       const { conversationId, agent } = context;
-      for (const { callId, childId, name, input, plan } of calls) {
-        if (plan.kind === "local") {
-          const { crashPolicy } = plan;
-          const job = { agent: agent.name, callId, name, input, crashPolicy };
-          enqueue.spawnChild(`tool.run.${crashPolicy}`, { id: childId, input: job });
-        } else if (plan.kind === "tasks") {
+      for (const { callId, childId, plan } of calls) {
+        if (plan.kind === "tasks") {
           const { starts, message, waitMs } = plan;
           for (const start of starts) {
             enqueue.spawnChild(TASK_SOURCE[start.onClose], {
@@ -158,6 +163,15 @@ export const conversationSetup = setup({
         } else if (plan.kind === "askParent") {
           enqueue.sendParent({ type: "conversationAsked", callId, question: plan.question });
         }
+      }
+    }),
+    startTools: enqueueActions(({ context, enqueue }) => {
+      const started = startableCalls(context);
+      if (started.length === 0) return;
+      enqueue.assign({ queue: queueWithout(context, started) });
+      for (const { childId, ...call } of started) {
+        const input = { agent: context.agent.name, ...call };
+        enqueue.spawnChild(`tool.run.${call.crashPolicy}`, { id: childId, input });
       }
     }),
     noteModelFailure: assign((arg) => ({ lastFailure: modelFailureOf(arg) })),

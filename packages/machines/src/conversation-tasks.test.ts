@@ -137,7 +137,7 @@ describe("a task in the background", () => {
       rig.clock.increment(1000);
     }
     expect(rig.state().status).toBe("running");
-    for (let n = 0; n < 4; n += 1) rig.reply(output(0));
+    for (let n = 0; n < 5; n += 1) rig.reply(output(0));
     expect(rig.state().status).toBe("stuck");
   });
 

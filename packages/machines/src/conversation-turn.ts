@@ -1,6 +1,7 @@
 import { hash128, ModelReply, type ToolResult } from "@holdfast/protocol";
 import { boundedText } from "./bounded-text.ts";
 import { knownResultOf, type PlannedCall } from "./call-plan.ts";
+import { queueWithout, toolCallsOf } from "./call-queue.ts";
 import {
   MAX_PENDING_MESSAGES,
   pendingMessages,
@@ -8,36 +9,62 @@ import {
   type StepCall,
 } from "./conversation-context.ts";
 import { failureOf, type Failure } from "./failure.ts";
+import {
+  STUCK_PATTERNS,
+  stuckPatternOf,
+  stuckRules,
+  withStep,
+  type StepTrace,
+  type StuckPattern,
+} from "./stuck-detection.ts";
+import { NOTHING_SPENT, spentWith } from "./turn-budget.ts";
 
 // The bookkeeping of a turn: what each event makes of the context. Pure; conversation.machine.ts says when.
 
 type Changes = Partial<ConversationContext>;
 
-/** Equal steps in a row after which a conversation is stuck. */
-export const MAX_EQUAL_STEPS = 4;
-
 /**
- * Name of the child that makes a model call: `model-<number of the call>-<messages the model has been shown>`.
- * Who reads the journal learns from it which messages a reply answers, without knowing when the call was started.
+ * Name of the child that makes a model call: `model-<number of the call>-<messages the model has been shown>`, and what it was told besides.
+ * Who reads the journal learns from it what a reply answers, without knowing when the call was started.
  */
-const modelChildId = (modelCall: number, messagesTaken: number): string => `model-${modelCall}-${messagesTaken}`;
+const modelChildId = (modelCall: number, messagesTaken: number, nudge?: StuckPattern): string =>
+  `model-${modelCall}-${messagesTaken}${nudge === undefined ? "" : `-${nudge}`}`;
+
+const MODEL_CHILD = new RegExp(`^model-(\\d+)-(\\d+)(?:-(${STUCK_PATTERNS.join("|")}))?$`);
+
+interface ModelChild {
+  readonly modelCall: number;
+  readonly messagesTaken: number;
+  readonly nudge: StuckPattern | undefined;
+}
 
 /** Reads a {@link modelChildId}; undefined for other children. */
-export function tryModelChildId(childId: string): { modelCall: number; messagesTaken: number } | undefined {
-  const [, modelCall, messagesTaken] = /^model-(\d+)-(\d+)$/.exec(childId) ?? [];
-  return modelCall === undefined ? undefined : { modelCall: Number(modelCall), messagesTaken: Number(messagesTaken) };
+export function tryModelChildId(childId: string): ModelChild | undefined {
+  const [, modelCall, messagesTaken, said] = MODEL_CHILD.exec(childId) ?? [];
+  if (modelCall === undefined) return undefined;
+  const nudge = STUCK_PATTERNS.find((pattern) => pattern === said);
+  return { modelCall: Number(modelCall), messagesTaken: Number(messagesTaken), nudge };
 }
+
+const NO_NUDGE: ConversationContext["nudge"] = { pattern: "repeats", modelCall: 0 };
+
+/** Whether it was told that it goes round in circles since a person last said something. */
+export const isNudged = ({ nudge }: Pick<ConversationContext, "nudge">): boolean => (nudge?.modelCall ?? 0) > 0;
+
+/** What the running model call is told besides the transcript; undefined in most of them. */
+export const runningNudge = ({ nudge, usage }: ConversationContext): StuckPattern | undefined =>
+  isNudged({ nudge }) && nudge?.modelCall === usage.modelCalls ? nudge.pattern : undefined;
 
 /** The model call that runs in state `thinking`. */
 export const runningModelChild = (context: ConversationContext): string =>
-  modelChildId(context.usage.modelCalls, context.messagesTaken);
+  modelChildId(context.usage.modelCalls, context.messagesTaken, runningNudge(context));
 
 /** The child that condenses the past in state `condensing`; named like a model call, and numbered with them. */
 export const runningCondenser = ({ usage, messagesTaken }: ConversationContext): string =>
   `condense-${usage.modelCalls}-${messagesTaken}`;
 
 /** Reads the name of a condensation; undefined for other children. */
-export function tryCondenserId(childId: string): { modelCall: number; messagesTaken: number } | undefined {
+export function tryCondenserId(childId: string): ModelChild | undefined {
   return childId.startsWith("condense-") ? tryModelChildId(childId.replace("condense", "model")) : undefined;
 }
 
@@ -47,6 +74,9 @@ export function withMessage(context: ConversationContext, messageId: string): Ch
   return { messages: context.messages + 1, messageIds };
 }
 
+/** What is counted since a person last said something. */
+export const FULL_ALLOWANCE = { steps: [], nudge: NO_NUDGE, spent: NOTHING_SPENT };
+
 /** The next model call starts and takes in every message that waits. Messages of a person renew the allowance. */
 export function withModelCall(context: ConversationContext): ConversationContext {
   const isRenewed = pendingMessages(context) > 0;
@@ -54,7 +84,7 @@ export function withModelCall(context: ConversationContext): ConversationContext
     ...context,
     iteration: isRenewed ? 1 : context.iteration + 1,
     messagesTaken: context.messages,
-    repeat: isRenewed ? { fingerprint: "", count: 0 } : context.repeat,
+    ...(isRenewed && FULL_ALLOWANCE),
     usage: { ...context.usage, modelCalls: context.usage.modelCalls + 1 },
   };
 }
@@ -70,6 +100,8 @@ export const usageWith = ({ usage }: ConversationContext, reply: ModelReply): Co
 export function withReply(context: ConversationContext, reply: ModelReply, planned: readonly PlannedCall[]): Changes {
   return {
     usage: usageWith(context, reply),
+    spent: spentWith(context.spent ?? NOTHING_SPENT, context.agent, reply),
+    queue: [...toolCallsOf(planned)],
     lastText: reply.text.trim() === "" ? context.lastText : boundedText(reply.text),
     calls: planned.map((call) => {
       const { callId, childId, name, digest, plan } = call;
@@ -82,6 +114,8 @@ export function withReply(context: ConversationContext, reply: ModelReply, plann
         isOpen: known === undefined,
         isWaitingForPerson: plan.kind === "ask" || plan.kind === "askParent",
         digest: known === undefined ? waitingDigest(call) : digestOf(digest, known),
+        action: digest,
+        ...(known !== undefined && { isError: !known.ok }),
         ...(plan.kind === "tasks" && known === undefined && plan.waits !== undefined && { waits: plan.waits }),
       };
     }),
@@ -108,6 +142,7 @@ export function withResult(
     isOpen: false,
     isWaitingForPerson: false,
     digest: digestOf(call.digest, result),
+    isError: !result.ok,
   }));
 }
 
@@ -118,9 +153,24 @@ export function withTaskStatus(context: ConversationContext, childId: string, is
 
 /** Every call has its result: the step is over. */
 export function withStepOver(context: ConversationContext): Changes {
-  const fingerprint = hash128(context.calls.map((call) => call.digest).join(" "));
-  const isEqual = fingerprint === context.repeat.fingerprint;
-  return { calls: [], repeat: { fingerprint, count: isEqual ? context.repeat.count + 1 : 1 } };
+  const { calls, steps = [], agent } = context;
+  const step: StepTrace = {
+    action: hash128(calls.map(({ action, digest }) => action ?? digest).join(" ")),
+    outcome: hash128(calls.map(({ digest }) => digest).join(" ")),
+    isError: calls.every(({ isError }) => isError === true),
+    isTalk: calls.every(({ kind, isError }) => kind === "refused" && isError === true),
+  };
+  return { calls: [], queue: [], steps: [...withStep(steps, step, stuckRules(agent.limits))] };
+}
+
+/** How the turn goes round in circles; undefined while it does not. */
+export const stuckPattern = ({ steps = [], agent }: ConversationContext): StuckPattern | undefined =>
+  stuckPatternOf(steps, stuckRules(agent.limits));
+
+/** The next model call is told so, once. */
+export function withNudge(context: ConversationContext): Changes {
+  const pattern = stuckPattern(context);
+  return pattern === undefined ? {} : { nudge: { pattern, modelCall: context.usage.modelCalls + 1 } };
 }
 
 /** Some open calls are ended before their outcome is known; the children that end by themselves are waited for. */
@@ -128,13 +178,16 @@ export function withCallsEnded(
   context: ConversationContext,
   ended: readonly StepCall[],
   isStepOver: boolean,
-): Pick<ConversationContext, "calls" | "ending"> {
+): Pick<ConversationContext, "calls" | "ending" | "queue"> {
   const isEnded = (call: StepCall) => ended.some((one) => one.childId === call.childId);
   return {
+    queue: isStepOver ? [] : queueWithout(context, ended),
     calls: isStepOver
       ? []
       : context.calls.map((call) =>
-          isEnded(call) ? { ...call, isOpen: false, isWaitingForPerson: false, digest: `${call.digest}!` } : call,
+          isEnded(call)
+            ? { ...call, isOpen: false, isWaitingForPerson: false, isError: true, digest: `${call.digest}!` }
+            : call,
         ),
     ending: [...context.ending, ...ended.filter((call) => isEndedByItself(call)).map((call) => call.childId)],
   };

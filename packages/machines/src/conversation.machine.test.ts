@@ -46,11 +46,11 @@ describe("a turn", () => {
     );
     const sources = Object.values(rig.snapshot().children).map((child) => [child?.id, child?.src]);
     expect(sources).toEqual([
+      ["call-1-d", "task"],
+      ["call-1-e", "ownerWait"],
       ["call-1-a", "tool.run.idempotent"],
       ["call-1-b", "tool.run.dedupeKey"],
       ["call-1-c", "tool.run.unsafe"],
-      ["call-1-d", "task"],
-      ["call-1-e", "ownerWait"],
     ]);
     expect(rig.state()).toEqual({ status: "running" });
   });

@@ -79,7 +79,7 @@ export const conversationMachine = conversationSetup.createMachine({
         },
         close: { target: "closing" },
         condense: { guard: "isCondenseNews", actions: "requestCondense" },
-        cancelTask: { guard: "isOpenCall", actions: "cancelCall" },
+        cancelTask: { guard: "isOpenCall", actions: ["cancelCall", "startTools"] },
         taskStatus: [
           { guard: "isTaskNews", actions: "noteTaskNews" },
           { guard: "isStatusNews", actions: "noteTaskStatus" },
@@ -94,8 +94,14 @@ export const conversationMachine = conversationSetup.createMachine({
             { type: "reportRun", params: { outcome: "closed" } },
           ],
         },
-        "xstate.done.actor.*": { guard: "isCallOutcome", actions: ["settleCall", "forgetChild", "tellPulse"] },
-        "xstate.error.actor.*": { guard: "isCallOutcome", actions: ["settleCall", "forgetChild", "tellPulse"] },
+        "xstate.done.actor.*": {
+          guard: "isCallOutcome",
+          actions: ["settleCall", "forgetChild", "startTools", "tellPulse"],
+        },
+        "xstate.error.actor.*": {
+          guard: "isCallOutcome",
+          actions: ["settleCall", "forgetChild", "startTools", "tellPulse"],
+        },
       },
       states: {
         // Its time is limited; `asking` is outside of it (C5).
@@ -119,7 +125,7 @@ export const conversationMachine = conversationSetup.createMachine({
               entry: ["callModel", "tellPulse"],
               on: {
                 "xstate.done.actor.*": [
-                  { guard: "isReplyWithCalls", target: "acting", actions: ["takeReply", "forgetChild"] },
+                  { guard: "isReplyWithCalls", target: "acting", actions: ["takeReply", "startTools", "forgetChild"] },
                   { guard: "isAnswer", target: "#conversation.answered", actions: ["takeReply", "forgetChild"] },
                   {
                     guard: "isModelOutcome",
@@ -164,6 +170,12 @@ export const conversationMachine = conversationSetup.createMachine({
                   target: "#conversation.failing",
                   actions: { type: "noteLimit", params: { limit: "iterations" } },
                 },
+                {
+                  guard: "isOutOfBudget",
+                  target: "#conversation.failing",
+                  actions: { type: "noteLimit", params: { limit: "budget" } },
+                },
+                { guard: "isToNudge", target: "thinking", actions: "noteNudge" },
                 { target: "thinking" },
               ],
             },

@@ -12,6 +12,7 @@ export type Failure = Readonly<z.infer<typeof Failure>>;
 const ErrorLike = z.looseObject({ message: z.string(), code: z.unknown().optional() });
 
 const CAUSE_OF_CODE: Partial<Readonly<Record<ErrorCode, FailureCause>>> = {
+  "HF-3010": "nodeDeath",
   "HF-5202": "limit",
   "HF-5203": "cancel",
   "HF-5204": "timeout",

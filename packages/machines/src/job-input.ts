@@ -16,6 +16,8 @@ export const ModelJobInput = z.object({
   iteration: z.number(),
   /** User messages that this call is shown: later ones wait for the next call, also when this one is made again. */
   messagesTaken: z.number().optional(),
+  /** What the model is told after the transcript: that it goes round in circles. */
+  nudge: z.string().optional(),
   /** What is wanted instead of the next step: a summary of the transcript. */
   purpose: z.literal("condense").optional(),
 });

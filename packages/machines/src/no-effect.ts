@@ -1,4 +1,4 @@
-import { Principal, type PlainEvent } from "@holdfast/protocol";
+import { AgentDefinition, Principal, type PlainEvent } from "@holdfast/protocol";
 import { z } from "zod";
 import { topState } from "./conversation-status.ts";
 import { judgeAnswer, type Refusal } from "./judge-answer.ts";
@@ -6,9 +6,11 @@ import { judgeFork } from "./judge-fork.ts";
 import { judgeMessage } from "./judge-message.ts";
 import { OwnerWaitContext } from "./owner-wait-context.ts";
 import { OwnerWaitReply } from "./owner-wait-event.ts";
+import { judgeModel } from "./turn-budget.ts";
 
 const Queue = z.looseObject({ messages: z.number(), messagesTaken: z.number(), messageIds: z.array(z.string()) });
 const Forked = z.looseObject({ forks: z.array(z.string()).optional() });
+const Payer = z.looseObject({ agent: AgentDefinition.pick({ model: true, limits: true, prices: true }) });
 const Message = z.looseObject({ messageId: z.string() });
 const Sent = z.looseObject({ principal: Principal.optional() });
 
@@ -44,6 +46,11 @@ export function noEffectOf(type: string, context: unknown, value: unknown, event
       const ends = `The conversation is about to end and takes no more messages. Start another one, or fork it.`;
       return { kind: "refused", code: "HF-3009", why: "closed", reason: ends };
     }
+  }
+  if (type === "conversation" && event.type === "switchModel") {
+    const known = Payer.safeParse(context);
+    const verdict = known.success ? judgeModel(known.data.agent, String(event["model"])) : undefined;
+    if (verdict !== undefined && verdict.kind !== "ok") return verdict;
   }
   if (type === "conversation" && event.type === "forked") {
     const known = Forked.safeParse(context);

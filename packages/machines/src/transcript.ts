@@ -9,6 +9,7 @@ import { callerBelow } from "./conversation-reading.ts";
 import { outputResult, takeNews, taskNewsOf, type WaitingCall } from "./task-news.ts";
 import type { Caller } from "./task-plan.ts";
 import { z } from "zod";
+import { NUDGES } from "./stuck-detection.ts";
 import { tryCondenserId, tryModelChildId, tryModelReply } from "./conversation-turn.ts";
 
 // The transcript of a conversation, read out of its journal.
@@ -189,7 +190,7 @@ function accept(fold: Fold, messageId: string, text: string): void {
   fold.waiting = [...fold.waiting, { role: "user", messageId, text }];
 }
 
-function applyReply(fold: Fold, model: { modelCall: number; messagesTaken: number }, output: unknown): void {
+function applyReply(fold: Fold, model: NonNullable<ReturnType<typeof tryModelChildId>>, output: unknown): void {
   const reply = tryModelReply(output);
   if (reply === undefined) return;
   // A model is called only when every call has its result; a journal with a hole in it must not spoil the history (T1).
@@ -203,6 +204,8 @@ function applyReply(fold: Fold, model: { modelCall: number; messagesTaken: numbe
   fold.caller = { ...fold.caller, tasks };
   // Providers refuse an assistant message with neither text nor calls.
   if (reply.text === "" && calls.length === 0) return;
+  if (model.nudge !== undefined)
+    fold.messages.push({ role: "user", messageId: `nudge-${model.modelCall}`, text: NUDGES[model.nudge] });
   const toolCalls = calls.map(({ callId, name, input }) => ({ callId, name, input }));
   fold.messages.push({ role: "assistant", text: reply.text, toolCalls });
   fold.calls = calls;

@@ -27,11 +27,37 @@ export const AgentLimits = z.object({
   maxRunningTasks: z.int().min(1).max(256).optional(),
   /** Levels of delegation below it, at most what the fleet allows. Absent: that. */
   maxTaskDepth: z.int().min(0).max(8).optional(),
+  /** Tools of the node that run at the same time; further calls of a step wait their turn. Absent: all of them. */
+  maxParallelTools: z.int().min(1).max(64).optional(),
+  /** Tokens, read and written, per user message. Absent: as many as it takes. */
+  maxTokens: z.int().min(1).optional(),
+  /** Millionths of a US dollar per user message; needs a price for the model. Absent: no limit. */
+  maxCostMicroUsd: z.int().min(1).optional(),
+  /** Steps after which it counts as stuck, by pattern; 0 turns a rule off. Absent: 4, 3, 3, 6 of the last 20. */
+  stuck: z
+    .object({
+      /** Same calls, same results. */
+      repeats: z.int().min(0).max(100),
+      /** Same call, each time an error. */
+      errors: z.int().min(0).max(100),
+      /** Replies of whose calls none could be carried out. */
+      monologue: z.int().min(0).max(100),
+      /** Back and forth between two things. */
+      alternating: z.int().min(0).max(100),
+      /** Steps that are looked at. */
+      window: z.int().min(1).max(100),
+    })
+    .partial()
+    .optional(),
 });
 export type AgentLimits = z.infer<typeof AgentLimits>;
 
 /** Name of a model that stands for that of the agent which delegates. */
 export const INHERITED_MODEL = "inherit";
+
+/** Millionths of a US dollar for a million tokens. */
+export const ModelPrice = z.object({ inputMicroUsd: z.int().min(0), outputMicroUsd: z.int().min(0) });
+export type ModelPrice = z.infer<typeof ModelPrice>;
 
 /** An agent: which model, which instructions, which tools, within which limits. */
 export const AgentDefinition = z.object({
@@ -43,6 +69,8 @@ export const AgentDefinition = z.object({
   instructions: z.string().max(64_000).default(""),
   tools: z.array(ToolDefinition).max(128).default([]),
   limits: AgentLimits.prefault({}),
+  /** By model. One that is not here has no price, which is not a price of 0. */
+  prices: z.record(z.string(), ModelPrice).optional(),
   /** Names of the agents it may delegate to. */
   delegates: z.array(z.string()).max(64).default([]),
 });

@@ -1,6 +1,7 @@
 export { parseActorKey, formatActorKey, actorKey, childActorId, type Address } from "./address.ts";
 export {
   ToolDefinition,
+  ModelPrice,
   AgentLimits,
   AgentDefinition,
   agentDigest,
