@@ -57,7 +57,6 @@ const Output = z.looseObject({
 const TYPE = "conversation";
 const LOOK_MS = 50;
 const MAX_LOOK_MS = 500;
-const JOURNAL_WAIT_MS = 10_000;
 
 /**
  * Conversations by their ids: what is more than one message to one actor.
@@ -147,7 +146,7 @@ export class ConversationDesk {
   /** The last answer of the agent, whole; undefined when there is none yet. @throws RuntimeFault HF-3001 */
   async finalAnswer(id: string): Promise<FinalAnswer | undefined> {
     const { key, rev: present } = await this.#origin(id);
-    const entries = await this.#journalThrough(key, present);
+    const entries = await this.#holdfast.read.journalThrough(key, present);
     for (const { rev, event } of entries.toReversed()) {
       const text = answerIn(event);
       if (text !== undefined) return { rev, text };
@@ -178,21 +177,8 @@ export class ConversationDesk {
   ) {
     if (rev < 1 || rev > present)
       throw new RuntimeFault("HF-1001", `Conversation ${id}: revision ${rev} is none of its ${present}. Name one.`);
-    const entries = await this.#journalThrough(key, rev);
+    const entries = await this.#holdfast.read.journalThrough(key, rev);
     return { conversation: key, genesis, rev, isUnanswered: isUnanswered(entries.filter((entry) => entry.rev <= rev)) };
-  }
-
-  /** Entries are written after the record that decided them: one that is missing is on its way. @throws RuntimeFault HF-4008 */
-  async #journalThrough(key: string, rev: number): Promise<readonly JournalEntry[]> {
-    const untilMs = performance.now() + JOURNAL_WAIT_MS;
-    for (;;) {
-      const entries = await this.#holdfast.read.journal(key);
-      const last = entries.at(-1)?.rev ?? 0;
-      if (last >= rev) return entries;
-      if (performance.now() >= untilMs)
-        throw new RuntimeFault("HF-4008", `Journal of ${key}: expected revision ${rev}, found ${last}. Ask again.`);
-      await delay(LOOK_MS);
-    }
   }
 
   async #answerOf(id: string, timeoutMs: number): Promise<string> {

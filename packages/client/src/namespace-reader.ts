@@ -12,6 +12,7 @@ import {
   Heartbeat,
   Lease,
   RecoveryReport,
+  RuntimeFault,
   shardOf,
   parseActorKey,
   toPlainFault,
@@ -23,6 +24,7 @@ import {
   type Subjects,
 } from "@holdfast/protocol";
 import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { fleetOverview, type FleetOverview } from "./fleet-overview.ts";
 import { PayloadReader } from "./payload-reader.ts";
@@ -68,6 +70,9 @@ export interface NamespaceReaderOptions {
   readonly subjects: Subjects;
   readonly manifest: Manifest;
 }
+
+const JOURNAL_WAIT_MS = 10_000;
+const JOURNAL_LOOK_MS = 50;
 
 /** Answers from the stored state alone; no node is asked. */
 export class NamespaceReader {
@@ -130,6 +135,22 @@ export class NamespaceReader {
       await reader.stop();
     }
     return [...found.values()];
+  }
+
+  /**
+   * The journal as far as a revision that a record has shown: entries are written after it, and one that is missing is on its way.
+   * @throws RuntimeFault HF-4008 when it does not get there in time; what `journal` throws
+   */
+  async journalThrough(key: string, rev: number): Promise<readonly JournalEntry[]> {
+    const untilMs = performance.now() + JOURNAL_WAIT_MS;
+    for (;;) {
+      const entries = await this.journal(key);
+      const last = entries.at(-1)?.rev ?? 0;
+      if (last >= rev) return entries;
+      if (performance.now() >= untilMs)
+        throw new RuntimeFault("HF-4008", `Journal of ${key}: expected revision ${rev}, found ${last}. Ask again.`);
+      await delay(JOURNAL_LOOK_MS);
+    }
   }
 
   /**

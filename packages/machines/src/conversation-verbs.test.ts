@@ -254,6 +254,7 @@ describe("delete", () => {
     const rig = way("acting");
     rig.send({ type: "delete", children: "await" });
     expect(rig.sent).toEqual([]);
+    expect(rig.send({ type: "describe", title: "secret again" })).toBe(false);
     expect(rig.children()).toEqual(["call-1-b", "call-1-c"]);
     rig.clock.increment(10 * 24 * 3_600_000);
     expect(rig.snapshot().status).toBe("active");

@@ -134,9 +134,9 @@ function stepReply(next: (bound: number) => number) {
   return reply("thinking", calls);
 }
 
-function act(rig: ConversationRig, next: (bound: number) => number, step: number): void {
+function act(rig: ConversationRig, next: (bound: number) => number, step: number, condenses = false): void {
   const child = pick(next, rig.children());
-  const roll = next(20);
+  const roll = next(condenses ? 26 : 25);
   if (roll < 12 && child !== undefined) rig.settle(child, outcomeOf(next, child));
   else if (roll === 12 && child !== undefined) rig.fail(child, new Error(`broke ${child}`));
   else if (roll === 13) rig.send({ type: "pause" });
@@ -146,11 +146,27 @@ function act(rig: ConversationRig, next: (bound: number) => number, step: number
   else if (roll === 17) rig.clock.increment(700_000);
   else if (roll === 18 && child !== undefined) {
     rig.send({ type: "taskStatus", childId: child, status: next(2) === 0 ? "waiting" : "running" });
-  } else rig.say(`m${step}`);
+  } else if (roll === 19) rig.send({ type: "userMessage", messageId: `m${step}`, text: "later", run: false });
+  else if (roll === 20) rig.send({ type: "run" });
+  else if (roll === 21) rig.send({ type: "switchModel", model: `model-${next(3)}` });
+  else if (roll === 22) rig.send({ type: "describe", title: `title ${next(3)}` });
+  // Of a call that nobody made, or made long ago.
+  else if (roll === 23) rig.send({ type: `xstate.done.actor.call-${next(9)}-c${next(3)}x`, output: "orphan" });
+  else if (roll === 25) rig.send({ type: "condense" });
+  else rig.say(`m${step}`);
 }
 
+const restless = testAgent({
+  limits: {
+    maxIterations: 6,
+    maxTurnMs: 3_600_000,
+    maxParallelTools: 2,
+    stuck: { repeats: 2, errors: 2, monologue: 2 },
+  },
+});
+
 describe.each(Array.from({ length: 30 }, (_, index) => [index + 1]))("a random life, seed %i", (seed) => {
-  const rig = startConversation({ agent: testAgent({ limits: { maxIterations: 4, maxTurnMs: 3_600_000 } }) });
+  const rig = startConversation({ agent: restless });
   const next = seededNumbers(seed);
   const wedged: string[] = [];
   const impure: string[] = [];
@@ -186,7 +202,7 @@ describe.each(Array.from({ length: 30 }, (_, index) => [index + 1]))("a random l
   test("T4: every accepted message stands in it once, in order", () => {
     const accepted = rig.journal.flatMap((event) => (event.type === "userMessage" ? [event["messageId"]] : []));
     const shown = rig.transcript().flatMap((message) => (message.role === "user" ? [message.messageId] : []));
-    expect(shown).toEqual(accepted);
+    expect(shown.filter((id) => !id.startsWith("nudge-"))).toEqual(accepted);
   });
 
   test("C1: the number of results is the number of calls of all steps that are over", () => {
@@ -212,3 +228,37 @@ test("T3: a model call that is made again is shown what it was shown the first t
   const next = ModelJobInput.parse(rig.jobInput("model-2-2"));
   expect(foldTranscript(rig.journal, [], next.messagesTaken)).toEqual(rig.modelStarts[1]?.transcript);
 });
+
+describe.each(Array.from({ length: 15 }, (_, index) => [index + 101]))(
+  "a random life that is condensed, seed %i",
+  (seed) => {
+    const rig = startConversation({ agent: restless });
+    const next = seededNumbers(seed);
+    for (let step = 0; step < 150; step += 1) act(rig, next, step, true);
+
+    test("T1: at every model call the history is one that providers accept", () => {
+      expect(rig.modelStarts.map((start) => problemOfHistory(start.transcript)).filter((problem) => problem)).toEqual(
+        [],
+      );
+    });
+
+    test("C3: every accepted message that does not wait was shown to a model, in the order of acceptance", () => {
+      const accepted = rig.journal.flatMap((event) =>
+        event.type === "userMessage" ? [String(event["messageId"])] : [],
+      );
+      const seen = new Set(
+        rig.modelStarts.flatMap(({ transcript }) =>
+          transcript.flatMap((message) => (message.role === "user" ? [message.messageId] : [])),
+        ),
+      );
+      const { messages, messagesTaken } = rig.snapshot().context;
+      expect([...seen].filter((id) => id.startsWith("m"))).toEqual(
+        accepted.slice(0, accepted.length - (messages - messagesTaken)),
+      );
+    });
+
+    test("I9: it never rests without a state that says so, or something that will wake it", () => {
+      expect(rig.snapshot().hasTag("idle") || rig.children().length > 0).toBe(true);
+    });
+  },
+);

@@ -37,6 +37,8 @@ export function viewCommands(conversation: Command, context: CommandContext): vo
             `Conversation ${id}: there is none. "holdfast conversation list" shows all.`,
           );
         const { list, rev } = actor.header;
+        // A tombstone has no journal; of everything else the journal follows the record by a moment.
+        if (actor.record.tombstone === undefined) await holdfast.read.journalThrough(key, rev);
         const transcript = await readTranscript(holdfast.read, key);
         const { usage, lastFailure, agent, forks } = Shown.safeParse(actor.record.snapshot.context).data ?? {};
         const failure = list["cause"] === undefined ? undefined : lastFailure;
