@@ -12,6 +12,7 @@ import { delegationRestart } from "./delegation-restart.ts";
 import { fencing } from "./fencing.ts";
 import { flowControl } from "./flow-control.ts";
 import { mainJob } from "./main-job.ts";
+import { openhands } from "./openhands.ts";
 import { rollingRestart } from "./rolling-restart.ts";
 import { brokenLine, resultLine, type ResultLine, type Scenario } from "./scenario.ts";
 
@@ -24,6 +25,8 @@ const SCENARIOS: readonly Scenario[] = [
   flowControl,
   rollingRestart,
 ];
+/** Only by name: its table has rows that have no test yet, so it does not pass. */
+const APART: readonly Scenario[] = [openhands];
 const Seed = z.coerce.number().int().min(0).max(0xffff_ffff);
 
 const { values, positionals, unreadable } = readArguments();
@@ -62,7 +65,7 @@ function readArguments() {
 /** What is wrong with the command; undefined when nothing is. */
 function complaint(chosen: readonly Scenario[]): string | undefined {
   if (unreadable !== undefined) return unreadable;
-  const known = SCENARIOS.map((scenario) => scenario.name).join(", ");
+  const known = [...SCENARIOS, ...APART].map((scenario) => scenario.name).join(", ");
   if (chosen.length === 0) return `Scenario "${name}": there is none. Name one of ${known}, or all.`;
   if (!seed.success) return `--seed ${values.seed}: expected a whole number from 0.`;
   const { variant } = asked;
@@ -87,7 +90,7 @@ function print(line: ResultLine): void {
 }
 
 async function main(): Promise<void> {
-  const chosen = name === "all" ? SCENARIOS : SCENARIOS.filter((scenario) => scenario.name === name);
+  const chosen = name === "all" ? SCENARIOS : [...SCENARIOS, ...APART].filter((scenario) => scenario.name === name);
   const wrong = complaint(chosen);
   if (wrong !== undefined) {
     asked.say(wrong);

@@ -1,0 +1,63 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { CONVERSATION_ROWS } from "../scenarios/openhands-conversations.ts";
+import { TASK_ROWS } from "../scenarios/openhands-tasks.ts";
+import { WAIT_ROWS } from "../scenarios/openhands-waits.ts";
+import { readRowTable, whyNot, type Row, type RowOutcome } from "../scenarios/row-run.ts";
+
+const { rows, leftOut } = readRowTable(join(import.meta.dirname, "../scenarios/openhands.rows.json"));
+
+test("every test of the table has a row, and only one; what is left out is no row", () => {
+  const ids = rows.map(({ id }) => id);
+  const tests = [CONVERSATION_ROWS, WAIT_ROWS, TASK_ROWS].flatMap((each) => Object.keys(each));
+  expect(tests.filter((id) => !ids.includes(id))).toEqual([]);
+  expect(tests).toHaveLength(new Set(tests).size);
+  expect(Object.keys(leftOut).filter((id) => ids.includes(id))).toEqual([]);
+});
+
+describe("a row holds only when", () => {
+  const row: Row = { id: "r", part: "p", claim: "c", acrossKill: true };
+  const step = (rev: number, node: string) => ({
+    key: "d-0.conversation.c1",
+    genesis: "g:1",
+    rev,
+    event: { type: "e" },
+    status: "active",
+    node,
+    atMs: rev,
+  });
+  const stored = { journals: new Map([["d-0.conversation.c1^g:1", [step(1, "a"), step(2, "a"), step(3, "b")]]]) };
+  const nodes = { killed: "a", after: "b" };
+  const ran = (...revs: readonly number[]): RowOutcome => ({
+    kind: "ran",
+    evidence: ["d-0.conversation.c1", ...revs],
+    sawDeath: true,
+  });
+
+  test("its evidence is stored, by the node that died and by the next one", () => {
+    expect(whyNot(row, ran(1, 3), stored, nodes)).toBeUndefined();
+    expect(whyNot({ ...row, acrossKill: false }, ran(1), stored, nodes)).toBeUndefined();
+  });
+
+  test.each<readonly [string, RowOutcome | undefined, string]>([
+    ["it has no test", { kind: "untested" }, "no test"],
+    ["nothing is known of it", undefined, "no test"],
+    ["its test failed", { kind: "failed", why: "because" }, "because"],
+    ["it names a revision that is not there", ran(1, 4), "not stored"],
+    [
+      "it names another actor",
+      { ...ran(), kind: "ran", evidence: ["d-0.conversation.c2", 1], sawDeath: true },
+      "not stored",
+    ],
+    ["it names no revision", ran(), "not stored"],
+    ["all of it was before the death", ran(1, 2), "not shown"],
+    ["all of it was after the death", ran(3), "not shown"],
+    [
+      "its test did not wait for the death",
+      { ...ran(1, 3), kind: "ran", evidence: ["d-0.conversation.c1", 1, 3], sawDeath: false },
+      "not shown",
+    ],
+  ])("not when %s", (_what, outcome, why) => {
+    expect(whyNot(row, outcome, stored, nodes)).toContain(why);
+  });
+});

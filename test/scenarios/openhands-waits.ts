@@ -1,0 +1,110 @@
+import { strict as assert } from "node:assert";
+import { agentNamed } from "@holdfast/agents";
+import { waitUntil } from "../harness/wait-until.ts";
+import { RowTalk } from "./row-talk.ts";
+import type { RowEvidence, RowStage, RowTest } from "./row-run.ts";
+
+/** A conversation that asks in which order a report shall list two documents, and its question. */
+class Asking {
+  readonly talk: RowTalk;
+  readonly #stage: RowStage;
+
+  constructor(stage: RowStage, id: string) {
+    this.talk = new RowTalk(stage, id);
+    this.#stage = stage;
+  }
+
+  /** @returns key of the question, once it stands */
+  async begin(): Promise<string> {
+    const input = { ...agentNamed("surveyor"), prompt: "Survey the documents in ." };
+    await this.#stage.holdfast.conversations.start(this.talk.id, input);
+    return this.question("open");
+  }
+
+  question(status: string): Promise<string> {
+    return waitUntil(
+      `the question of ${this.talk.id} is ${status}`,
+      async () => {
+        const calls = await this.#stage.holdfast.delegations(this.talk.key);
+        const key = calls.find(({ src }) => src === "ownerWait")?.key;
+        const header = key === undefined ? undefined : await this.#stage.holdfast.read.header(key);
+        return header?.list["status"] === status && key;
+      },
+      { timeoutMs: 60_000 },
+    );
+  }
+
+  reply(question: string, answerId: string, value: string) {
+    return this.#stage.holdfast.send(question, { type: "answer", answerId, value });
+  }
+
+  /** The one result of the question, as its conversation has it. */
+  async result(): Promise<string> {
+    await waitUntil(
+      `the result of ${this.talk.id} is applied`,
+      async () => {
+        const calls = await this.#stage.holdfast.delegations(this.talk.key);
+        return calls.some(({ src, appliedTimes }) => src === "ownerWait" && appliedTimes === 1);
+      },
+      { timeoutMs: 60_000 },
+    );
+    const results = (await this.talk.said()).filter((text) => /answer|declin/.test(text));
+    assert.equal(results.length, 1, results.join("; "));
+    return results[0] ?? "";
+  }
+}
+
+const asked =
+  (id: string, test: (asking: Asking, question: string, stage: RowStage) => Promise<void>): RowTest =>
+  async (stage): Promise<RowEvidence> => {
+    const asking = new Asking(stage, id);
+    await test(asking, await asking.begin(), stage);
+    return asking.talk.evidence();
+  };
+
+/** Rows about questions to people. */
+export const WAIT_ROWS: Readonly<Record<string, RowTest>> = {
+  "wait-survives": asked("wait-survives", async (asking, question, stage) => {
+    await stage.death();
+    assert.equal(await asking.question("open"), question);
+    await asking.talk.is("waiting");
+    await asking.reply(question, "a1", "title");
+    assert.match(await asking.result(), /title/);
+  }),
+
+  "wait-answered-once": asked("wait-once", async (asking, question, stage) => {
+    await asking.reply(question, "a1", "words");
+    await stage.death();
+    assert.notEqual((await asking.reply(question, "a1", "words")).kind, "applied");
+    assert.notEqual((await asking.reply(question, "a2", "title")).kind, "applied");
+    assert.match(await asking.result(), /words/);
+    await asking.talk.say("thank you"); // it may have ended before the death
+    await asking.talk.is("idle");
+  }),
+
+  "wait-declined": asked("wait-declined", async (asking, question, stage) => {
+    await stage.death();
+    await stage.holdfast.send(question, { type: "decline", answerId: "d1", reason: "not today" });
+    await asking.question("declined");
+    assert.match(await asking.result(), /declin/);
+  }),
+
+  "fault-message-approves": asked("wait-message", async (asking, question, stage) => {
+    await asking.talk.say("do not do that");
+    await stage.death();
+    await asking.talk.say("not that either");
+    assert.equal(await asking.question("open"), question);
+    await asking.talk.is("waiting");
+    await asking.reply(question, "a1", "title");
+    assert.match(await asking.result(), /title/);
+  }),
+
+  "fault-answer-after-restart": asked("wait-restart", async (asking, question, stage) => {
+    await stage.death();
+    await asking.reply(question, "a1", "words");
+    const [call] = (await stage.holdfast.delegations(asking.talk.key)).filter(({ key }) => key === question);
+    assert.match(await asking.result(), /words/);
+    const after = (await stage.holdfast.delegations(asking.talk.key)).find(({ key }) => key === question);
+    assert.deepEqual([after?.callId, after?.appliedTimes], [call?.callId, 1]);
+  }),
+};

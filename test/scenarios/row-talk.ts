@@ -1,0 +1,97 @@
+import { strict as assert } from "node:assert";
+import { defineAgent } from "@holdfast/agents";
+import { readTranscript } from "@holdfast/node-app";
+import type { JournalEntry } from "@holdfast/protocol";
+import { waitUntil } from "../harness/wait-until.ts";
+import type { RowEvidence, RowStage } from "./row-run.ts";
+
+const echo = defineAgent({ name: "talker", model: "echo" });
+const blocker = defineAgent({ name: "waiter", model: "blocker" });
+
+/** One conversation of a row's test: verbs, and what is stored of it. */
+export class RowTalk {
+  readonly id: string;
+  readonly key: string;
+  readonly #stage: RowStage;
+
+  constructor(stage: RowStage, id: string) {
+    this.id = id;
+    this.key = stage.holdfast.key("conversation", id);
+    this.#stage = stage;
+  }
+
+  /** An agent that answers with what it is told. */
+  async start(prompt: string): Promise<void> {
+    await this.#stage.holdfast.conversations.start(this.id, { agent: echo, prompt });
+    await this.is("idle");
+  }
+
+  /** An agent whose answer is held until it is released. */
+  async startHeld(prompt: string): Promise<void> {
+    await this.#stage.holdfast.conversations.start(this.id, { agent: blocker, prompt });
+    await this.#stage.fleet.model.wait({ model: "blocker", state: "blocked", count: 1, match: prompt });
+  }
+
+  async say(text: string, messageId = text.replaceAll(/\W/g, "-")): Promise<void> {
+    await this.#stage.holdfast.conversations.send(this.id, text, { messageId });
+    await this.hears(text);
+  }
+
+  /** An event that is taken; right after the death it may be stored before anybody has applied it. */
+  async tell(type: string, more: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    const sent = await this.#stage.holdfast.send({ type: "conversation", id: this.id }, { type, ...more });
+    assert.ok(["applied", "accepted"].includes(sent.kind), `${type}: ${JSON.stringify(sent)}`);
+  }
+
+  async list(): Promise<Readonly<Record<string, unknown>>> {
+    return (await this.#stage.holdfast.read.header(this.key))?.list ?? {};
+  }
+
+  is(status: string): Promise<unknown> {
+    return waitUntil(`${this.id} is ${status}`, async () => (await this.list())["status"] === status, {
+      timeoutMs: 60_000,
+      dump: () => this.list(),
+    });
+  }
+
+  /** Waits until a text stands in the transcript. */
+  hears(text: string): Promise<unknown> {
+    return waitUntil(`${this.id} has "${text}"`, async () => (await this.said()).includes(text), {
+      timeoutMs: 60_000,
+      dump: () => this.said(),
+    });
+  }
+
+  /** Texts of the transcript, in order; of a tool message its results. */
+  async said(): Promise<readonly string[]> {
+    await this.entries(); // the journal follows the record by a moment
+    const transcript = await readTranscript(this.#stage.holdfast.read, this.key);
+    return transcript.flatMap((message) =>
+      message.role === "tool" ? message.results.map(({ content }) => content) : [message.text],
+    );
+  }
+
+  /** Its journal, up to the revision of its record. */
+  async entries(): Promise<readonly JournalEntry[]> {
+    const { read } = this.#stage.holdfast;
+    return waitUntil(`the journal of ${this.id} is whole`, async () => {
+      const rev = (await read.header(this.key))?.rev;
+      const entries = await read.journal(this.key);
+      return entries.at(-1)?.rev === rev && entries;
+    });
+  }
+
+  /** Its first and its last revision: what was before the death, and what came of it. */
+  async evidence(): Promise<RowEvidence> {
+    return [this.key, 1, (await this.entries()).at(-1)?.rev ?? 0];
+  }
+}
+
+/** The code that a refusal has. */
+export async function codeOf(refused: Promise<unknown>): Promise<unknown> {
+  try {
+    return { notRefused: await refused };
+  } catch (error) {
+    return error instanceof Error && "code" in error ? error.code : error;
+  }
+}
