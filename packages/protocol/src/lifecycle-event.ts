@@ -32,14 +32,18 @@ const AboutWait = z.looseObject({
 /** CloudEvents type → schema of `data`. Later builds may add fields: readers keep those they do not know. */
 export const LIFECYCLE_EVENTS = {
   "holdfast.task.created": AboutTask,
+  "holdfast.task.queued": AboutTask,
   "holdfast.task.started": AboutTask,
   "holdfast.task.waiting": AboutTask,
   "holdfast.task.held": AboutTask,
   "holdfast.task.resumed": AboutTask,
+  "holdfast.task.asked": AboutTask,
+  "holdfast.task.continued": AboutTask,
   "holdfast.task.completed": AboutTask,
   "holdfast.task.failed": AboutTask,
   "holdfast.task.cancelled": AboutTask,
   "holdfast.task.timedOut": AboutTask,
+  "holdfast.task.closed": AboutTask,
   "holdfast.conversation.created": AboutConversation,
   "holdfast.conversation.running": AboutConversation,
   "holdfast.conversation.waiting": AboutConversation,
