@@ -144,6 +144,10 @@ test("tasks and what they wait for outlive their nodes: one queued behind anothe
     expect(await answer("c1")).toMatchObject([{ result: "result of two" }, { result: '[{"answer":"the third"}]' }]);
     expect((await tasks()).map(({ id }) => id)).toEqual(before.map(({ id }) => id));
     expect(await holdfast.read.headers("conversation")).toHaveLength(1 + before.length);
+    for (const actor of ["conversation/c1", `task/${idOf(before, "one")}`]) {
+      const replayed = await holdfastCommand(fleet, "replay", actor, "--assert", "stored");
+      expect(replayed, replayed.stderr).toMatchObject({ code: 0 });
+    }
   });
 });
 
@@ -157,27 +161,43 @@ const idOf = (all: Awaited<ReturnType<World["tasks"]>>, title: string): string =
   all.find((one) => one.title === title)?.id ?? "";
 
 test("with a crowd of one conversation queued, a task of another one has the second free slot; a SIGKILL loses none of them", async () => {
-  await inWorld("tasksb", { HOLDFAST_TASK_CONCURRENCY: "2" }, async ({ fleet, replaceNode, start, tasks, until }) => {
-    const crowd = Array.from({ length: 8 }, (_, index) => `crowd ${index}`);
-    const inBackground = (prompt: string) => task({ prompt, description: prompt, background: true });
-    const count = (all: Awaited<ReturnType<World["tasks"]>>, status: string) =>
-      all.filter((one) => one.status === status).length;
-    await start("wide", steps(crowd.map(inBackground)));
-    await until("two run, the others are queued", (all) => count(all, "running") === 2 && count(all, "queued") === 6);
-    await start("narrow", steps([inBackground("other")]));
-    await until("the other one is queued too", (all) => count(all, "queued") === 7);
-    for (const freed of [1, 2]) {
-      const [first] = (await tasks()).filter(({ title, status }) => status === "running" && title !== "other");
-      await fleet.model.release(String(first?.title));
-      await until(
-        "a slot was free and is used",
-        (all) => count(all, "completed") === freed && count(all, "running") === 2,
-      );
-    }
-    expect((await tasks()).find(({ title }) => title === "other")).toMatchObject({ status: "running" });
+  await inWorld(
+    "tasksb",
+    { HOLDFAST_TASK_CONCURRENCY: "2" },
+    async ({ fleet, holdfast, replaceNode, start, tasks, until }) => {
+      const crowd = Array.from({ length: 8 }, (_, index) => `crowd ${index}`);
+      const inBackground = (prompt: string) => task({ prompt, description: prompt, background: true });
+      const count = (all: Awaited<ReturnType<World["tasks"]>>, status: string) =>
+        all.filter((one) => one.status === status).length;
+      await start("wide", steps(crowd.map(inBackground)));
+      await until("two run, the others are queued", (all) => count(all, "running") === 2 && count(all, "queued") === 6);
+      await start("narrow", steps([inBackground("other")]));
+      await until("the other one is queued too", (all) => count(all, "queued") === 7);
+      for (const freed of [1, 2]) {
+        const [first] = (await tasks()).filter(({ title, status }) => status === "running" && title !== "other");
+        await fleet.model.release(String(first?.title));
+        await until(
+          "a slot was free and is used",
+          (all) => count(all, "completed") === freed && count(all, "running") === 2,
+        );
+      }
+      expect((await tasks()).find(({ title }) => title === "other")).toMatchObject({ status: "running" });
 
-    await replaceNode();
-    for (const prompt of [...crowd, "other"]) await fleet.model.release(prompt);
-    await until("all have ended", (all) => count(all, "completed") === 9);
-  });
+      await replaceNode();
+      for (const prompt of [...crowd, "other"]) await fleet.model.release(prompt);
+      await until("all have ended", (all) => count(all, "completed") === 9);
+
+      const left = ["await", "detach", "cancel"].map((onClose) => ({ ...inBackground(onClose).arguments, onClose }));
+      await start("leaver", steps(left.map((more) => task(more))));
+      await until("three more run", (all) => count(all, "running") + count(all, "queued") === 3);
+      const leaver = holdfast.key("conversation", "leaver");
+      const status = async () => (await holdfast.read.header(leaver))?.status;
+      await holdfast.send(leaver, { type: "close" }, { timeoutMs: 30_000 });
+      await waitUntil("it is closed for all but the task that is awaited", async () => (await status()) === "closing");
+      expect(count(await tasks(), "cancelled")).toBe(1);
+      for (const prompt of ["await", "detach"]) await fleet.model.release(prompt);
+      await until("both end with their work", (all) => count(all, "completed") === 11);
+      await waitUntil("its conversation has ended", async () => (await status()) === "done");
+    },
+  );
 });
