@@ -37,8 +37,8 @@ interface Start {
   readonly isCall: boolean;
 }
 
-/** Child of a conversation that carries out a call. */
-const CALL_CHILD = /^call-\d+-(.+)$/s;
+/** Child of a conversation that carries out a call, or is one of the group that does: `<call id>-<index>` then. */
+const CALL_CHILD = /^(?:call|group)-\d+-(.+)$/s;
 
 /** The calls of a family, in the order in which they were decided. Pure. @param entries  of the family, in its order */
 export function foldDelegations(entries: Iterable<JournalEntry>): readonly Delegation[] {

@@ -270,6 +270,19 @@ describe("the delegations of a family", () => {
     ]);
   });
 
+  test("each member of a group has a row", () => {
+    const starts = ["group-1-g-0", "group-1-g-1"].map((childId) => ({
+      childId,
+      key: `d-1.task.${childId}`,
+      src: "task",
+    }));
+    const rows = foldDelegations([entry(ROOT, 1, 10, { starts }), entry(ROOT, 2, 20, settled("group-1-g-1"))]);
+    expect(rows.map(({ callId, appliedTimes }) => [callId, appliedTimes])).toEqual([
+      ["g-0", 0],
+      ["g-1", 1],
+    ]);
+  });
+
   test("a result that was applied twice is seen", () => {
     const twice = [...drain(new FamilyOrder([root])), entry(ROOT, 6, 70, settled("call-1-b"))];
     expect(foldDelegations(twice).map(({ appliedTimes }) => appliedTimes)).toEqual([1, 2, 1]);
