@@ -1,4 +1,12 @@
-/** Named places on the path of a message at which the tests kill the process. Nothing happens there in production. */
+/** Between the steps in which what nobody needs any more goes. */
+export const RETENTION_CRASH_POINTS = [
+  "before-tombstone",
+  "after-tombstone",
+  "record-removed",
+  "journal-removed",
+] as const;
+
+/** Named places on the path of a message at which the tests kill the process, and those of retention. Nothing happens there in production. */
 export const CRASH_POINTS = [
   "before-commit",
   "after-commit",
@@ -12,6 +20,7 @@ export const CRASH_POINTS = [
   "after-barrier",
   "mid-rehydration",
   "before-release",
+  ...RETENTION_CRASH_POINTS,
 ] as const;
 export type CrashPoint = (typeof CRASH_POINTS)[number];
 

@@ -1,7 +1,13 @@
 export { type BlobStore } from "./blob-store.ts";
 export { type BlobSweepStore, type OldBlob } from "./blob-sweep-store.ts";
 export { type Clock } from "./clock.ts";
-export { CRASH_POINTS, noCrashPoints, type CrashPoint, type CrashPoints } from "./crash-points.ts";
+export {
+  CRASH_POINTS,
+  noCrashPoints,
+  RETENTION_CRASH_POINTS,
+  type CrashPoint,
+  type CrashPoints,
+} from "./crash-points.ts";
 export { type FleetRegistry, type FleetValue } from "./fleet-registry.ts";
 export { type Journal, type JournalLine } from "./journal.ts";
 export {

@@ -92,6 +92,7 @@ export class RetentionRound {
     const token = random.hex(8);
     const bytes = codec.encodeRecord(tombstone, tombstoneHeader(header, token, owner.epoch, services.incarnation));
     await payloads.store(chosen);
+    await services.crashPoints.reach("before-tombstone", key);
     const blobs = blobsOfRecord(tombstone);
     const outcome = await records.commit({
       key,
@@ -104,6 +105,7 @@ export class RetentionRound {
     });
     if (outcome.kind !== "committed") return;
     this.counts.shrunk += 1;
+    await services.crashPoints.reach("after-tombstone", key);
     if (isToErase) await this.#removeJournal(key); // G5
   }
 
@@ -134,6 +136,7 @@ export class RetentionRound {
     if (!owner.mayStartEffects()) return;
     await store.removeRecord(key, seq);
     this.counts.removed += 1;
+    await services.crashPoints.reach("record-removed", key);
     await this.#removeJournal(key);
   }
 
@@ -158,6 +161,7 @@ export class RetentionRound {
     if (last === undefined || !isTerminal(last.status) || isYoung) return this.#keep();
     await store.removeJournal(key, end.seq);
     this.counts.journals += 1;
+    await services.crashPoints.reach("journal-removed", key);
   }
 
   #keep(): void {
