@@ -16,8 +16,9 @@ interface Loss {
  *
  * Owns: which partitions are refused, and that it is said once. Does not own: new generations (`holdfast renew`).
  *   L1 sequences of such an inbox are given a second time: what records remember to have considered would swallow messages accepted since
- *   L2 records of such a bucket are older than what was decided on them: their actors would decide it again, under the same ids. The bucket is
- *      that of a shard, and whoever writes into it hides the loss: one lease that has seen more stops every claim of the shard
+ *   L2 records of such a bucket are older than what was decided on them: their actors would decide it again, under the same ids
+ *   L3 inbox and bucket are those of a shard, and whoever writes into them hides the loss: one lease that has seen more stops every claim of
+ *      the shard
  */
 export class LostData {
   readonly #services: NodeServices;
@@ -29,14 +30,24 @@ export class LostData {
     this.#view = view;
   }
 
-  /** L1. */
+  /**
+   * How far the leases of a shard say that its inbox went, by generation. To be asked before where it ends now: what a lease says is never
+   * ahead of what is stored.
+   */
+  inboxSeen(partition: string): ReadonlyMap<string, number> {
+    const seen = new Map<string, number>();
+    for (const { generation, highest } of this.#leasesOfShard(partition))
+      seen.set(generation, Math.max(seen.get(generation) ?? 0, highest));
+    return seen;
+  }
+
+  /** L1. @param seen  as `inboxSeen` said before */
   ofInbox(
     partition: string,
-    lease: Lease | undefined,
+    seen: ReadonlyMap<string, number>,
     { generation, lastSeq }: { readonly generation: string; readonly lastSeq: number },
   ): boolean {
-    const had = lease?.generation === generation ? lease.highest : 0;
-    return this.#judge(partition, { of: "inbox", had, has: lastSeq });
+    return this.#judge(partition, { of: "inbox", had: seen.get(generation) ?? 0, has: lastSeq });
   }
 
   /** L2. @param partitions  of one shard, at least one */
@@ -58,14 +69,17 @@ export class LostData {
   }
 
   #highestOfShard(partition: string, generation: string): number {
+    const seen = this.#leasesOfShard(partition).flatMap(({ records }) =>
+      records?.generation === generation ? records.highest : [],
+    );
+    return Math.max(0, ...seen);
+  }
+
+  #leasesOfShard(partition: string): readonly Lease[] {
     const { scheme } = this.#services;
     const shard = shardOf(scheme, partition);
-    let highest = 0;
-    for (const { lease } of this.#view.leases.values()) {
-      if (lease.records?.generation !== generation || shardOf(scheme, lease.partition) !== shard) continue;
-      highest = Math.max(highest, lease.records.highest);
-    }
-    return highest;
+    const leases = [...this.#view.leases.values()].map(({ lease }) => lease);
+    return leases.filter((lease) => shardOf(scheme, lease.partition) === shard);
   }
 
   #judge(partition: string, loss: Loss): boolean {

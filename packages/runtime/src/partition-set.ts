@@ -179,8 +179,9 @@ export class PartitionSet {
       const startedAtMs = services.clock.monotonicMs();
       const seen = view.leases.get(partition);
       const silentSinceMs = this.#silentSince(seen?.lease.holder);
+      const inboxSeen = this.#lost.inboxSeen(partition);
       const position = await services.log.position(partition);
-      const isLost = this.#lost.ofInbox(partition, seen?.lease, position);
+      const isLost = this.#lost.ofInbox(partition, inboxSeen, position);
       const held = isLost ? undefined : await leases.claim(partition, seen, position);
       if (held === undefined) {
         this.moving.delete(partition);
