@@ -1,15 +1,17 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { CONVERSATION_ROWS } from "../scenarios/openhands-conversations.ts";
+import { FAILURE_ROWS } from "../scenarios/openhands-failures.ts";
 import { TASK_ROWS } from "../scenarios/openhands-tasks.ts";
 import { WAIT_ROWS } from "../scenarios/openhands-waits.ts";
+import { RowTurns } from "../scenarios/row-turns.ts";
 import { readRowTable, whyNot, type Row, type RowOutcome } from "../scenarios/row-run.ts";
 
 const { rows, leftOut } = readRowTable(join(import.meta.dirname, "../scenarios/openhands.rows.json"));
 
 test("every test of the table has a row, and only one; what is left out is no row", () => {
   const ids = rows.map(({ id }) => id);
-  const tests = [CONVERSATION_ROWS, WAIT_ROWS, TASK_ROWS].flatMap((each) => Object.keys(each));
+  const tests = [CONVERSATION_ROWS, WAIT_ROWS, TASK_ROWS, FAILURE_ROWS].flatMap((each) => Object.keys(each));
   expect(tests.filter((id) => !ids.includes(id))).toEqual([]);
   expect(tests).toHaveLength(new Set(tests).size);
   expect(Object.keys(leftOut).filter((id) => ids.includes(id))).toEqual([]);
@@ -59,5 +61,48 @@ describe("a row holds only when", () => {
     ],
   ])("not when %s", (_what, outcome, why) => {
     expect(whyNot(row, outcome, stored, nodes)).toContain(why);
+  });
+});
+
+describe("turns", () => {
+  /** Two tests and what happens to them, in order. */
+  const play = async (first: readonly string[], second: readonly string[], isNeeded = false) => {
+    const seen: string[] = [];
+    const turns = new RowTurns(2);
+    const act = (name: string) => async (): Promise<void> => {
+      seen.push(name);
+      if (name === "death" && second.includes("fails")) throw new Error("no node");
+    };
+    const running = [first, second].map(async (wanted, test) => {
+      const waiter = turns.waiter(test);
+      try {
+        for (const turn of ["eve", "absence", "death"] as const)
+          if (wanted.includes(turn)) {
+            await waiter.until(turn);
+            seen.push(`${test} ${turn}`);
+          }
+      } catch {
+        seen.push(`${test} failed`);
+      } finally {
+        waiter.leave();
+      }
+    });
+    await turns.run({ absence: { act: act("absence"), isNeeded }, death: { act: act("death") } });
+    await Promise.all(running);
+    return seen;
+  };
+
+  test("T1: one begins when every test waits for it or for a later one, or has ended", async () => {
+    expect(await play(["eve", "death"], ["absence"])).toEqual(["0 eve", "absence", "1 absence", "death", "0 death"]);
+  });
+
+  test("T2: what nobody waits for does not happen, unless a later one needs it", async () => {
+    expect(await play(["death"], [])).toEqual(["death", "0 death"]);
+    expect(await play(["death"], [], true)).toEqual(["absence", "death", "0 death"]);
+    expect(await play(["eve"], [], true)).toEqual(["0 eve"]);
+  });
+
+  test("whoever waits for one that failed is told", async () => {
+    expect(await play(["death"], ["eve", "fails"])).toEqual(["1 eve", "death", "0 failed"]);
   });
 });

@@ -1,10 +1,9 @@
 import { strict as assert } from "node:assert";
 import { defineAgent } from "@holdfast/agents";
-import { z } from "zod";
+import { waitUntil } from "../harness/wait-until.ts";
 import { codeOf, RowTalk } from "./row-talk.ts";
 import type { RowTest } from "./row-run.ts";
 
-const Usage = z.object({ usage: z.object({ modelCalls: z.number() }) });
 const echo = defineAgent({ name: "talker", model: "echo" });
 
 /** Rows about conversations and the faults that were reported of them. */
@@ -107,7 +106,8 @@ export const CONVERSATION_ROWS: Readonly<Record<string, RowTest>> = {
     const origin = new RowTalk(stage, "fork-origin");
     await origin.start("hello");
     const fork = new RowTalk(stage, "fork");
-    await stage.holdfast.conversations.fork(origin.id, { as: fork.id, prompt: "apart" });
+    const rev = (await origin.entries()).length;
+    await stage.holdfast.conversations.fork(origin.id, { as: fork.id, rev, prompt: "apart" });
     await fork.is("idle");
     const before = await origin.said();
     await stage.death();
@@ -141,6 +141,29 @@ export const CONVERSATION_ROWS: Readonly<Record<string, RowTest>> = {
     assert.equal((await talk.entries()).at(-1)?.rev, rev);
     await stage.fleet.model.release("work of aside");
     await talk.is("idle");
+    return talk.evidence();
+  },
+
+  condense: async (stage) => {
+    const talk = new RowTalk(stage, "condense");
+    const shown = async (lastUser: string): Promise<unknown> =>
+      (await stage.fleet.model.requests()).find((request) => request.lastUser === lastUser)?.["messageCount"];
+    await talk.start("hello");
+    await talk.say("one of condense ".repeat(100), "long");
+    await talk.say("two of condense");
+    await talk.hears("two of condense");
+    await talk.is("idle");
+    assert.equal(await shown("two of condense"), 5);
+    await talk.tell("condense");
+    await waitUntil("it is condensed", async () => (await talk.said()).length === 1);
+    await talk.is("idle");
+    await stage.death();
+    await talk.say("three of condense");
+    await talk.is("idle");
+    assert.equal(await shown("three of condense"), 2);
+    const [summary, ...since] = await talk.said();
+    assert.match(summary ?? "", /^Summary/);
+    assert.deepEqual(since, ["three of condense", "three of condense"]);
     return talk.evidence();
   },
 
@@ -221,8 +244,7 @@ export const CONVERSATION_ROWS: Readonly<Record<string, RowTest>> = {
     await stage.death();
     await talk.say("two");
     await talk.is("idle");
-    const context = (await stage.holdfast.read.actor(talk.key))?.record.snapshot.context;
-    assert.equal(Usage.parse(context).usage.modelCalls, 2);
+    assert.equal(await talk.modelCalls(), 2);
     return talk.evidence();
   },
 

@@ -1,10 +1,10 @@
 import { strict as assert } from "node:assert";
 import { defineAgent, withDelegates } from "@holdfast/agents";
 import { waitUntil } from "../harness/wait-until.ts";
+import { blocker, chiefOf, steps, stepsAgain, task } from "./row-agents.ts";
 import { RowTalk } from "./row-talk.ts";
 import type { RowEvidence, RowStage, RowTest } from "./row-run.ts";
 
-const blocker = defineAgent({ name: "blocker", model: "blocker" });
 const delegator = withDelegates(defineAgent({ name: "delegator", model: "delegate-two" }), [blocker]);
 const CHILDREN = ["child A", "child B"] as const;
 
@@ -138,6 +138,46 @@ export const TASK_ROWS: Readonly<Record<string, RowTest>> = {
       results.join("; "),
     );
     assert.ok(!results.some((text) => text === "result of child A"), results.join("; "));
+    return talk.evidence();
+  },
+
+  "task-result-after-sibling": async (stage) => {
+    const talk = new RowTalk(stage, "sibling");
+    const { holdfast, fleet } = stage;
+    const names = ["early of sibling", "late of sibling"] as const;
+    await talk.begin({ ...chiefOf([blocker]), prompt: steps(names.map((name) => task("blocker", name))) });
+    await fleet.model.release(names[0]);
+    const applied = async () => (await holdfast.delegations(talk.key)).map((call) => call.applied?.outcome);
+    await waitUntil("the early one has ended", async () => (await applied()).includes("done"));
+    assert.deepEqual(await applied(), ["done", undefined]);
+    await stage.death();
+    await fleet.model.release(names[1]);
+    await talk.is("idle");
+    assert.deepEqual(
+      await talk.results(),
+      names.map((name) => `result of ${name}`),
+    );
+    const asked = (await fleet.model.requests()).filter(({ lastUser }) => lastUser === names[0]);
+    assert.equal(asked.length, 1);
+    return talk.evidence();
+  },
+
+  "ids-not-reused": async (stage) => {
+    const talk = new RowTalk(stage, "new-ids");
+    const delegation = ["one", "two"].map((prompt) => task("echo", prompt));
+    const echo = defineAgent({ name: "echo", model: "echo" });
+    const keys = async () => {
+      await talk.is("idle");
+      return (await stage.holdfast.delegations(talk.key)).map(({ key }) => key);
+    };
+    await talk.begin({ ...chiefOf([echo]), prompt: steps(delegation) });
+    const before = await keys();
+    await stage.death();
+    await talk.say(stepsAgain(delegation), "again");
+    const after = await keys();
+    assert.deepEqual(after.slice(0, 2), before);
+    assert.deepEqual([after.length, new Set(after).size], [4, 4]);
+    assert.deepEqual(await talk.results(), ["one", "two"]);
     return talk.evidence();
   },
 

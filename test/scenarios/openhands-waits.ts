@@ -1,6 +1,8 @@
 import { strict as assert } from "node:assert";
-import { agentNamed } from "@holdfast/agents";
+import { agentNamed, ASK_OWNER, defineAgent } from "@holdfast/agents";
+import { z } from "zod";
 import { waitUntil } from "../harness/wait-until.ts";
+import { chiefOf, steps, task, type Call } from "./row-agents.ts";
 import { RowTalk } from "./row-talk.ts";
 import type { RowEvidence, RowStage, RowTest } from "./row-run.ts";
 
@@ -54,6 +56,9 @@ class Asking {
   }
 }
 
+const Answer = z.object({ answer: z.string() });
+const ask = (question: string): Call => ({ name: "ask_owner", arguments: { question } });
+
 const asked =
   (id: string, test: (asking: Asking, question: string, stage: RowStage) => Promise<void>): RowTest =>
   async (stage): Promise<RowEvidence> => {
@@ -88,6 +93,50 @@ export const WAIT_ROWS: Readonly<Record<string, RowTest>> = {
     await asking.question("declined");
     assert.match(await asking.result(), /declin/);
   }),
+
+  "wait-of-child": async (stage) => {
+    const asking = new Asking(stage, "wait-of-child");
+    const asker = defineAgent({ name: "asker", model: "puppet", tools: [ASK_OWNER] });
+    await asking.talk.begin({ ...chiefOf([asker]), prompt: steps([task("asker", steps([ask("which file?")]))]) });
+    const question = await asking.question("open");
+    const isShown = () =>
+      waitUntil("it says that it waits for a person", async () => {
+        const { status, waitingOn } = await asking.talk.list();
+        return status === "waiting" && waitingOn === "owner";
+      });
+    await isShown();
+    await stage.death();
+    await isShown();
+    assert.equal(await asking.question("open"), question);
+    await asking.reply(question, "a1", "the second");
+    await asking.talk.is("idle");
+    const [[{ answer }]] = z.tuple([z.tuple([Answer])]).parse(await asking.talk.results());
+    assert.equal(answer, "the second");
+    return asking.talk.evidence();
+  },
+
+  "wait-of-other-call": async (stage) => {
+    const asking = new Asking(stage, "wait-of-other");
+    const asker = defineAgent({ name: "asker", model: "puppet", tools: [ASK_OWNER] });
+    await asking.talk.begin({ agent: asker, prompt: steps([ask("the first?"), ask("the second?")]) });
+    const questions = await waitUntil("both questions are open", async () => {
+      const calls = await stage.holdfast.delegations(asking.talk.key);
+      const headers = await Promise.all(calls.map(({ key }) => stage.holdfast.read.header(key)));
+      return headers.filter((header) => header?.list["status"] === "open").length === 2 && calls.map(({ key }) => key);
+    });
+    await stage.death();
+    const [first = "", second = ""] = questions;
+    await asking.reply(second, "a2", "to the second");
+    await asking.talk.is("waiting");
+    await asking.reply(first, "a1", "to the first");
+    await asking.talk.is("idle");
+    const answers = z.array(Answer).parse(await asking.talk.results());
+    assert.deepEqual(
+      answers.map(({ answer }) => answer),
+      ["to the first", "to the second"],
+    );
+    return asking.talk.evidence();
+  },
 
   "fault-message-approves": asked("wait-message", async (asking, question, stage) => {
     await asking.talk.say("do not do that");

@@ -4,13 +4,15 @@ import { join } from "node:path";
 import { Cluster } from "../harness/cluster.ts";
 import { AgentFleet } from "./agent-fleet.ts";
 import { CONVERSATION_ROWS } from "./openhands-conversations.ts";
+import { FAILURE_ROWS } from "./openhands-failures.ts";
 import { TASK_ROWS } from "./openhands-tasks.ts";
 import { WAIT_ROWS } from "./openhands-waits.ts";
-import { readRowTable, runRows, whyNot } from "./row-run.ts";
+import { readRowTable, runRows, whyNot, type RowTable } from "./row-run.ts";
 import type { Scenario } from "./scenario.ts";
 import { writeSeededDocuments } from "./seeded-documents.ts";
 
 const TABLE = join(import.meta.dirname, "openhands.rows.json");
+const TESTS = { ...CONVERSATION_ROWS, ...WAIT_ROWS, ...TASK_ROWS, ...FAILURE_ROWS };
 const NODES = { killed: "node-a", after: "node-b" } as const;
 
 /**
@@ -19,9 +21,9 @@ const NODES = { killed: "node-a", after: "node-b" } as const;
  */
 export const openhands: Scenario = {
   name: "openhands",
-  variants: [],
-  run: async ({ quick, seed, say }) => {
-    const { rows, leftOut } = readRowTable(TABLE);
+  variants: readRowTable(TABLE).rows.map(({ id }) => id),
+  run: async ({ quick, seed, variant, say }) => {
+    const { rows, leftOut } = chosenOf(readRowTable(TABLE), variant);
     await using stack = new AsyncDisposableStack();
     const cluster = stack.adopt(await Cluster.start(), (started) => started.stop());
     const folder = stack.adopt(await mkdtemp(join(tmpdir(), "holdfast-openhands-")), (path) =>
@@ -36,15 +38,11 @@ export const openhands: Scenario = {
     const fleet = stack.adopt(await AgentFleet.start(cluster, options), (started) => started.stop());
     const first = await fleet.startNode(NODES.killed);
     const { holdfast } = stack.use(await fleet.client());
-    const outcomes = await runRows(
-      rows,
-      { ...CONVERSATION_ROWS, ...WAIT_ROWS, ...TASK_ROWS },
-      { fleet, holdfast },
-      async () => {
-        await first.kill("SIGKILL");
-        await fleet.startNode(NODES.after);
-      },
-    );
+    const acts = {
+      absence: { act: () => first.kill("SIGKILL"), isNeeded: true },
+      death: { act: () => fleet.startNode(NODES.after).then(() => undefined), isNeeded: true },
+    };
+    const outcomes = await runRows(rows, TESTS, { cluster, fleet, holdfast }, acts);
     const stored = await cluster.evidence(fleet.namespace);
     const judged = rows.map((row) => [row.id, whyNot(row, outcomes.get(row.id), stored, NODES)] as const);
     for (const [id, why] of judged) say(`  ${id}: ${why === undefined ? "pass" : `FAIL ${why}`}`);
@@ -64,3 +62,14 @@ export const openhands: Scenario = {
     };
   },
 };
+
+/** One row, when only that was asked for. */
+function chosenOf({ rows, leftOut }: RowTable, variant: string | undefined): RowTable {
+  if (variant === undefined) return { rows, leftOut };
+  const others = rows.filter(({ id }) => id !== variant).map(({ id }) => id);
+  const why = `only --variant ${variant} was asked for`;
+  return {
+    rows: rows.filter(({ id }) => id === variant),
+    leftOut: { ...leftOut, ...Object.fromEntries(others.map((id) => [id, why])) },
+  };
+}

@@ -1,4 +1,4 @@
-// RowRun: rows of a table, each shown by a test of its own, all of them across one death of a node.
+// RowRun: rows of a table, each shown by a test of its own, all of them across the death of a node.
 //
 //   R1 own test    a row is true only when the test that carries its name ran through in this run; a row without a test is false
 //   R2 evidence    a test names an actor and revisions of its journal; they are looked up in what is stored, by a reader of its own
@@ -7,7 +7,9 @@ import type { Evidence } from "@holdfast/audit";
 import type { HoldfastClient } from "@holdfast/client";
 import { readFileSync } from "node:fs";
 import { z } from "zod";
+import type { Cluster } from "../harness/cluster.ts";
 import type { AgentFleet } from "./agent-fleet.ts";
+import { RowTurns, TURNS, type Turn, type TurnActs } from "./row-turns.ts";
 
 const Row = z.object({ id: z.string(), part: z.string(), claim: z.string(), acrossKill: z.boolean() });
 export type Row = z.infer<typeof Row>;
@@ -24,10 +26,13 @@ export function readRowTable(file: string): RowTable {
 
 /** What a test works with. */
 export interface RowStage {
+  readonly cluster: Cluster;
   readonly fleet: AgentFleet;
   readonly holdfast: HoldfastClient;
   /** Resolves when the node has been killed with everything that the tests had prepared, and another one was started. */
   readonly death: () => Promise<void>;
+  /** Resolves when something else has happened to the fleet; whoever waits for a later turn has let the earlier ones pass. */
+  readonly until: (turn: Turn) => Promise<void>;
 }
 
 /** An actor and revisions of its journal. */
@@ -40,36 +45,32 @@ export type RowOutcome =
   | { readonly kind: "failed"; readonly why: string }
   | { readonly kind: "untested" };
 
-/** Runs the tests side by side. The node dies once every test waits for that, or has ended. */
+/** Runs the tests side by side, while the turns happen that they wait for. */
 export async function runRows(
   rows: readonly Row[],
   tests: Readonly<Record<string, RowTest>>,
-  world: Pick<RowStage, "fleet" | "holdfast">,
-  kill: () => Promise<void>,
+  world: Pick<RowStage, "cluster" | "fleet" | "holdfast">,
+  acts: TurnActs,
 ): Promise<ReadonlyMap<string, RowOutcome>> {
-  const died = Promise.withResolvers<void>();
-  const everyoneReady: Promise<unknown>[] = [];
-  const outcomes = rows.map(async ({ id }): Promise<readonly [string, RowOutcome]> => {
+  const turns = new RowTurns(rows.length);
+  const outcomes = rows.map(async ({ id }, index): Promise<readonly [string, RowOutcome]> => {
     const test = tests[id];
-    if (test === undefined) return [id, { kind: "untested" }]; // R1
-    const ready = Promise.withResolvers<void>();
-    everyoneReady.push(ready.promise);
+    const waiter = turns.waiter(index);
     let sawDeath = false;
-    const death = async (): Promise<void> => {
-      ready.resolve();
-      await died.promise;
-      sawDeath = true;
+    const until = async (turn: Turn): Promise<void> => {
+      await waiter.until(turn);
+      sawDeath ||= TURNS.indexOf(turn) >= TURNS.indexOf("death");
     };
     try {
-      return [id, { kind: "ran", evidence: await test({ ...world, death }), sawDeath }];
+      if (test === undefined) return [id, { kind: "untested" }]; // R1
+      return [id, { kind: "ran", evidence: await test({ ...world, until, death: () => until("death") }), sawDeath }];
     } catch (error) {
       return [id, { kind: "failed", why: inOneLine(error) }];
     } finally {
-      ready.resolve();
+      waiter.leave();
     }
   });
-  await Promise.all(everyoneReady);
-  await kill().then(died.resolve, died.reject);
+  await turns.run(acts);
   return new Map(await Promise.all(outcomes));
 }
 

@@ -1,11 +1,14 @@
 import { strict as assert } from "node:assert";
 import { defineAgent } from "@holdfast/agents";
 import { readTranscript } from "@holdfast/node-app";
+import type { ConversationStart } from "@holdfast/client";
 import type { JournalEntry } from "@holdfast/protocol";
+import { z } from "zod";
 import { waitUntil } from "../harness/wait-until.ts";
 import type { RowEvidence, RowStage } from "./row-run.ts";
 
 const echo = defineAgent({ name: "talker", model: "echo" });
+const Counted = z.object({ usage: z.object({ modelCalls: z.number() }) });
 const blocker = defineAgent({ name: "waiter", model: "blocker" });
 
 /** One conversation of a row's test: verbs, and what is stored of it. */
@@ -20,15 +23,19 @@ export class RowTalk {
     this.#stage = stage;
   }
 
+  async begin(input: ConversationStart): Promise<void> {
+    await this.#stage.holdfast.conversations.start(this.id, input);
+  }
+
   /** An agent that answers with what it is told. */
   async start(prompt: string): Promise<void> {
-    await this.#stage.holdfast.conversations.start(this.id, { agent: echo, prompt });
+    await this.begin({ agent: echo, prompt });
     await this.is("idle");
   }
 
   /** An agent whose answer is held until it is released. */
   async startHeld(prompt: string): Promise<void> {
-    await this.#stage.holdfast.conversations.start(this.id, { agent: blocker, prompt });
+    await this.begin({ agent: blocker, prompt });
     await this.#stage.fleet.model.wait({ model: "blocker", state: "blocked", count: 1, match: prompt });
   }
 
@@ -69,6 +76,16 @@ export class RowTalk {
     return transcript.flatMap((message) =>
       message.role === "tool" ? message.results.map(({ content }) => content) : [message.text],
     );
+  }
+
+  /** What came of the calls that its model made in its last turn, in their order; each is JSON or text. */
+  async results(): Promise<readonly unknown[]> {
+    return z.array(z.unknown()).parse(JSON.parse((await this.said()).at(-1) ?? ""));
+  }
+
+  async modelCalls(): Promise<number> {
+    const context = (await this.#stage.holdfast.read.actor(this.key))?.record.snapshot.context;
+    return Counted.parse(context).usage.modelCalls;
   }
 
   /** Its journal, up to the revision of its record. */

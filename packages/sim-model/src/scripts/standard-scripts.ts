@@ -4,6 +4,7 @@ import { delegateTwo } from "./delegate-two.ts";
 import { echo } from "./echo.ts";
 import { faultScripts } from "./fault-scripts.ts";
 import { puppet } from "./puppet.ts";
+import { stubborn } from "./stubborn.ts";
 import { surveyParent } from "./survey-parent.ts";
 import { surveyReader } from "./survey-reader.ts";
 
@@ -18,6 +19,7 @@ export function standardScripts(options: { readonly thinkMs: number }): Readonly
     "survey-reader": surveyReader(options),
     "delegate-two": delegateTwo,
     puppet,
+    stubborn,
     echo,
     blocker,
     ...faultScripts,
