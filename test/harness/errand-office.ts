@@ -224,6 +224,7 @@ export class ErrandOffice {
   /** Sends every copy again, twice, and waits until the nodes have looked at all of it. */
   async replay(copies: readonly Copy[]): Promise<void> {
     const { holdfast } = await this.client();
+    await this.link.whenConnected(20_000); // the server may have been restarted
     for (const round of [1, 2]) {
       for (const { subject, bytes, headers } of copies) {
         this.#replays += 1;
