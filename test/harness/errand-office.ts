@@ -224,7 +224,7 @@ export class ErrandOffice {
   /** Sends every copy again, twice, and waits until the nodes have looked at all of it. */
   async replay(copies: readonly Copy[]): Promise<void> {
     const { holdfast } = await this.client();
-    await this.link.whenConnected(20_000); // the server may have been restarted
+    await this.link.whenConnected(20_000); // the server may have been restarted, and the client has a connection of its own
     for (const round of [1, 2]) {
       for (const { subject, bytes, headers } of copies) {
         this.#replays += 1;
@@ -235,7 +235,10 @@ export class ErrandOffice {
         if (outcome.kind !== "accepted") throw new Error(`not taken: ${outcome.reason}`);
       }
     }
-    const last = await holdfast.send(holdfast.key("office", "o"), { type: "NOTE" }, { timeoutMs: 20_000 });
+    const options = { timeoutMs: 20_000, idempotencyKey: `note-after-${this.#replays}` };
+    const note = (): ReturnType<typeof holdfast.send> =>
+      holdfast.send(holdfast.key("office", "o"), { type: "NOTE" }, options);
+    const last = await waitUntil("the client is connected", note);
     if (last.kind !== "applied")
       throw new Error(`the office does not answer: ${last.kind}\n${JSON.stringify(this.told.slice(-30))}`);
     await waitUntil("everything was read", async () => {
