@@ -140,7 +140,8 @@ export class MessageSender {
   /** Looks at the record until its actor has considered a sequence; ends with `signal`. A lost answer then costs no time-out. */
   async #untilConsidered(key: string, seq: number, signal: AbortSignal): Promise<void> {
     for (let lookMs = LOOK_MS; !signal.aborted; lookMs = Math.min(MAX_LOOK_MS, lookMs * 2)) {
-      const header = await this.#options.readHeader(key);
+      // A record that cannot be read says nothing of the message, which is stored (S1).
+      const header = await this.#options.readHeader(key).catch(() => undefined);
       if (header !== undefined && header.inboxSeq >= seq) return;
       await delay(lookMs, undefined, { signal }).catch(() => undefined);
     }
