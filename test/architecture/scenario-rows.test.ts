@@ -1,7 +1,9 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { CONVERSATION_ROWS } from "../scenarios/openhands-conversations.ts";
+import { DAMAGE_ROWS } from "../scenarios/openhands-damage.ts";
 import { FAILURE_ROWS } from "../scenarios/openhands-failures.ts";
+import { OWNERSHIP_ROWS } from "../scenarios/openhands-ownership.ts";
 import { TASK_ROWS } from "../scenarios/openhands-tasks.ts";
 import { WAIT_ROWS } from "../scenarios/openhands-waits.ts";
 import { RowTurns } from "../scenarios/row-turns.ts";
@@ -11,7 +13,9 @@ const { rows, leftOut } = readRowTable(join(import.meta.dirname, "../scenarios/o
 
 test("every test of the table has a row, and only one; what is left out is no row", () => {
   const ids = rows.map(({ id }) => id);
-  const tests = [CONVERSATION_ROWS, WAIT_ROWS, TASK_ROWS, FAILURE_ROWS].flatMap((each) => Object.keys(each));
+  const tests = [CONVERSATION_ROWS, WAIT_ROWS, TASK_ROWS, FAILURE_ROWS, DAMAGE_ROWS, OWNERSHIP_ROWS].flatMap((each) =>
+    Object.keys(each),
+  );
   expect(tests.filter((id) => !ids.includes(id))).toEqual([]);
   expect(tests).toHaveLength(new Set(tests).size);
   expect(Object.keys(leftOut).filter((id) => ids.includes(id))).toEqual([]);

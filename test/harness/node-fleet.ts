@@ -3,7 +3,7 @@ import { LedgerLine } from "@holdfast/ledger";
 import { createClient, type Client } from "holdfast";
 import { startProcess, type StartedProcess } from "./child-process.ts";
 import type { FaultPlan } from "./fault-points.ts";
-import { waitUntil } from "./wait-until.ts";
+import { untilServing } from "./until-serving.ts";
 
 export interface NodeFleetOptions {
   readonly servers: readonly string[];
@@ -15,9 +15,6 @@ export interface NodeFleetOptions {
   /** Settings of every node, ms and counts. */
   readonly runtime: Readonly<Record<string, number>>;
 }
-
-/** Partitions of the namespace, as `fleet-node-under-test.ts` lays it out. */
-const PARTITIONS = 8;
 
 /** Real nodes of one namespace, and what can be seen of them from outside. */
 export class NodeFleet {
@@ -50,21 +47,7 @@ export class NodeFleet {
 
   /** Waits until nodes serve everything between them: every lease is held by one of them, and taken up. */
   async serving(client: Client, nodes: readonly StartedProcess[], timeoutMs = 30_000): Promise<void> {
-    const holders = nodes.map(({ hello }) => hello["incarnation"]);
-    await waitUntil(
-      "the nodes serve every partition",
-      async () => {
-        const { leases, reports } = await client.holdfast.read.fleet();
-        const served = leases.filter(
-          ({ state, holder, partition, epoch }) =>
-            state === "held" &&
-            holders.includes(holder) &&
-            reports.some((report) => report.partition === partition && report.epoch === epoch),
-        );
-        return served.length === PARTITIONS;
-      },
-      { timeoutMs, dump: () => this.logs() },
-    );
+    await untilServing(client.holdfast, nodes, { timeoutMs, dump: () => this.logs() });
   }
 
   /** Attempts of packing that the ledger has seen, by key of the job. */

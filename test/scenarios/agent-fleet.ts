@@ -66,10 +66,13 @@ export class AgentFleet {
     return this.#nodes.map((node) => node.log()).join("");
   }
 
-  /** @param crash  places to be passed one after the other; at the last one the node kills itself */
-  async startNode(name: string, crash: readonly CrashStep[] = []): Promise<StartedProcess> {
+  /**
+   * @param crash  places to be passed one after the other; at the last one the node kills itself. Even without any the node can be told some
+   *   later; absent: a node as it is shipped, which cannot
+   */
+  async startNode(name: string, crash?: readonly CrashStep[]): Promise<StartedProcess> {
     const [file, args] =
-      crash.length === 0
+      crash === undefined
         ? [fileURLToPath(import.meta.resolve("@holdfast/node-app/main")), ["--tied"]]
         : [join(import.meta.dirname, "agent-node-under-test.ts"), [JSON.stringify(crash)]];
     const { nats } = this.#cluster;

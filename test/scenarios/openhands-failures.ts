@@ -1,10 +1,9 @@
 import { strict as assert } from "node:assert";
 import { defineAgent, withDelegates } from "@holdfast/agents";
-import { parseActorKey } from "@holdfast/protocol";
 import { z } from "zod";
 import { waitUntil } from "../harness/wait-until.ts";
 import { blocker, chiefOf, steps, stepsAgain, stubborn, task } from "./row-agents.ts";
-import { RowTalk } from "./row-talk.ts";
+import { neighbourOf, RowTalk } from "./row-talk.ts";
 import type { RowStage, RowTest } from "./row-run.ts";
 
 const Failed = z.object({
@@ -42,16 +41,6 @@ const heldOf = async ({ fleet }: RowStage, of: string): Promise<readonly string[
   (await fleet.model.requests())
     .filter(({ lastUser, aborted, answered }) => lastUser.endsWith(of) && !aborted && !answered)
     .map(({ lastUser }) => lastUser);
-
-/** A conversation that lives on the same partition as another one, at rest. */
-async function neighbourOf(stage: RowStage, { key, id }: RowTalk): Promise<RowTalk> {
-  const { partition } = parseActorKey(key);
-  const ids = Array.from({ length: 1000 }, (_, n) => `${id}-next-${n}`);
-  const found = ids.find((each) => parseActorKey(stage.holdfast.key("conversation", each)).partition === partition);
-  const neighbour = new RowTalk(stage, found ?? "");
-  await neighbour.start("hello");
-  return neighbour;
-}
 
 /** Rows about work that comes to no good end, and what may not come of it. */
 export const FAILURE_ROWS: Readonly<Record<string, RowTest>> = {

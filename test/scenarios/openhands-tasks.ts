@@ -1,6 +1,7 @@
 import { strict as assert } from "node:assert";
 import { defineAgent, withDelegates } from "@holdfast/agents";
 import { waitUntil } from "../harness/wait-until.ts";
+import type { AgentFleet } from "./agent-fleet.ts";
 import { blocker, chiefOf, steps, stepsAgain, task } from "./row-agents.ts";
 import { RowTalk } from "./row-talk.ts";
 import type { RowEvidence, RowStage, RowTest } from "./row-run.ts";
@@ -16,38 +17,32 @@ interface Delegated {
   readonly after: Awaited<ReturnType<RowStage["holdfast"]["delegations"]>>;
 }
 
-async function delegate(stage: RowStage, id: string): Promise<Delegated> {
-  const talk = new RowTalk(stage, id);
-  const { holdfast, fleet } = stage;
-  await holdfast.conversations.start(id, {
-    agent: delegator,
-    agents: { blocker },
-    prompt: `Ask both children of ${id}.`,
-  });
-  const before = await waitUntil(`both tasks of ${id} are at work`, async () => {
-    const rows = await holdfast.delegations(talk.key);
-    return rows.length === 2 && rows.every(({ attempts }) => attempts === 1) && rows;
-  });
-  await stage.death();
-  for (const child of CHILDREN) await fleet.model.release(child);
-  await talk.is("idle");
-  await talk.entries();
-  const after = await waitUntil(`both results of ${id} are applied`, async () => {
-    const rows = await holdfast.delegations(talk.key);
-    return rows.every(({ applied }) => applied !== undefined) && rows;
-  });
-  return { talk, before, after };
+/** They share it, because everybody holds two model calls and a node makes only so many at a time. */
+const begun = new WeakMap<AgentFleet, Promise<Pick<Delegated, "talk" | "before">>>();
+async function begin(stage: RowStage): Promise<Pick<Delegated, "talk" | "before">> {
+  const talk = new RowTalk(stage, "delegating");
+  return { talk, before: await beginDelegating(stage, talk, delegator) };
 }
 
-/** A row that judges one such conversation of its own. */
+/** A row that judges this conversation. */
 const judged =
   (judge: (delegated: Delegated, stage: RowStage) => Promise<void> | void): RowTest =>
   async (stage): Promise<RowEvidence> => {
-    const delegated = await delegate(stage, `delegating-${(conversations += 1)}`);
-    await judge(delegated, stage);
-    return delegated.talk.evidence();
+    const { holdfast, fleet } = stage;
+    const beginning = begun.get(fleet) ?? begin(stage);
+    begun.set(fleet, beginning);
+    const { talk, before } = await beginning;
+    await stage.death();
+    for (const child of CHILDREN) await fleet.model.release(child);
+    await talk.is("idle");
+    await talk.entries();
+    const after = await waitUntil("both results are applied", async () => {
+      const rows = await holdfast.delegations(talk.key);
+      return rows.every(({ applied }) => applied !== undefined) && rows;
+    });
+    await judge({ talk, before, after }, stage);
+    return talk.evidence();
   };
-let conversations = 0;
 
 /** Waits until two tasks of a conversation are at work. */
 const atWork = (stage: RowStage, talk: RowTalk) =>

@@ -2,6 +2,7 @@ import { strict as assert } from "node:assert";
 import { agentNamed, ASK_OWNER, defineAgent } from "@holdfast/agents";
 import { z } from "zod";
 import { waitUntil } from "../harness/wait-until.ts";
+import { NODES } from "./openhands-fleet.ts";
 import { chiefOf, steps, task, type Call } from "./row-agents.ts";
 import { RowTalk } from "./row-talk.ts";
 import type { RowEvidence, RowStage, RowTest } from "./row-run.ts";
@@ -57,7 +58,12 @@ class Asking {
 }
 
 const Answer = z.object({ answer: z.string() });
-const ask = (question: string): Call => ({ name: "ask_owner", arguments: { question } });
+const ask = (question: string, more: Readonly<Record<string, unknown>> = {}): Call => ({
+  name: "ask_owner",
+  arguments: { question, ...more },
+});
+/** Long enough for the node to die first, about as long as nobody is there. ms */
+const EXPIRES_MS = 3000;
 
 const asked =
   (id: string, test: (asking: Asking, question: string, stage: RowStage) => Promise<void>): RowTest =>
@@ -93,6 +99,26 @@ export const WAIT_ROWS: Readonly<Record<string, RowTest>> = {
     await asking.question("declined");
     assert.match(await asking.result(), /declin/);
   }),
+
+  "wait-expires": async (stage) => {
+    const asking = new Asking(stage, "wait-expires");
+    const asker = defineAgent({ name: "asker", model: "puppet", tools: [ASK_OWNER] });
+    await stage.until("eve");
+    await asking.talk.begin({ agent: asker, prompt: steps([ask("quick?", { expiresInMs: EXPIRES_MS })]) });
+    const question = await asking.question("open");
+    await stage.death();
+    await asking.question("expired");
+    await asking.talk.is("idle");
+    const [result] = z.tuple([z.object({ error: z.object({ cause: z.string() }) })]).parse(await asking.talk.results());
+    assert.equal(result.error.cause, "timeout");
+    const late = await asking.reply(question, "a1", "too late");
+    assert.equal(late.kind, "refused");
+    const [opened, ...since] = await stage.holdfast.read.journal(question);
+    const expired = since.filter(({ event }) => event.type.includes("after"));
+    assert.deepEqual([since.length, expired.length, expired[0]?.node], [1, 1, NODES.after]);
+    assert.ok((expired[0]?.atMs ?? 0) - (opened?.atMs ?? 0) >= EXPIRES_MS);
+    return asking.talk.evidence();
+  },
 
   "wait-of-child": async (stage) => {
     const asking = new Asking(stage, "wait-of-child");

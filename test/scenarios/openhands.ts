@@ -4,7 +4,10 @@ import { join } from "node:path";
 import { Cluster } from "../harness/cluster.ts";
 import { AgentFleet } from "./agent-fleet.ts";
 import { CONVERSATION_ROWS } from "./openhands-conversations.ts";
+import { DAMAGE_ROWS } from "./openhands-damage.ts";
 import { FAILURE_ROWS } from "./openhands-failures.ts";
+import { fleetTurns, NODES } from "./openhands-fleet.ts";
+import { OWNERSHIP_ROWS } from "./openhands-ownership.ts";
 import { TASK_ROWS } from "./openhands-tasks.ts";
 import { WAIT_ROWS } from "./openhands-waits.ts";
 import { readRowTable, runRows, whyNot, type RowTable } from "./row-run.ts";
@@ -12,8 +15,7 @@ import type { Scenario } from "./scenario.ts";
 import { writeSeededDocuments } from "./seeded-documents.ts";
 
 const TABLE = join(import.meta.dirname, "openhands.rows.json");
-const TESTS = { ...CONVERSATION_ROWS, ...WAIT_ROWS, ...TASK_ROWS, ...FAILURE_ROWS };
-const NODES = { killed: "node-a", after: "node-b" } as const;
+const TESTS = { ...CONVERSATION_ROWS, ...WAIT_ROWS, ...TASK_ROWS, ...FAILURE_ROWS, ...DAMAGE_ROWS, ...OWNERSHIP_ROWS };
 
 /**
  * What an agent server of its kind is asked for, feature by feature and reported fault by reported fault, on agent nodes of which one is killed
@@ -38,11 +40,8 @@ export const openhands: Scenario = {
     const fleet = stack.adopt(await AgentFleet.start(cluster, options), (started) => started.stop());
     const first = await fleet.startNode(NODES.killed);
     const { holdfast } = stack.use(await fleet.client());
-    const acts = {
-      absence: { act: () => first.kill("SIGKILL"), isNeeded: true },
-      death: { act: () => fleet.startNode(NODES.after).then(() => undefined), isNeeded: true },
-    };
-    const outcomes = await runRows(rows, TESTS, { cluster, fleet, holdfast }, acts);
+    const world = { cluster, fleet, holdfast };
+    const outcomes = await runRows(rows, TESTS, world, fleetTurns(world, first));
     const stored = await cluster.evidence(fleet.namespace);
     const judged = rows.map((row) => [row.id, whyNot(row, outcomes.get(row.id), stored, NODES)] as const);
     for (const [id, why] of judged) say(`  ${id}: ${why === undefined ? "pass" : `FAIL ${why}`}`);

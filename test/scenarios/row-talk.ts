@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import { defineAgent } from "@holdfast/agents";
 import { readTranscript } from "@holdfast/node-app";
 import type { ConversationStart } from "@holdfast/client";
-import type { JournalEntry } from "@holdfast/protocol";
+import { parseActorKey, type JournalEntry } from "@holdfast/protocol";
 import { z } from "zod";
 import { waitUntil } from "../harness/wait-until.ts";
 import type { RowEvidence, RowStage } from "./row-run.ts";
@@ -98,10 +98,21 @@ export class RowTalk {
     });
   }
 
-  /** Its first and its last revision: what was before the death, and what came of it. */
+  /** Its first revision, and the last one of every node that it lived on. */
   async evidence(): Promise<RowEvidence> {
-    return [this.key, 1, (await this.entries()).at(-1)?.rev ?? 0];
+    const last = new Map((await this.entries()).map(({ node, rev }) => [node, rev]));
+    return [this.key, 1, ...last.values()];
   }
+}
+
+/** A conversation that lives on the same partition as another one, at rest. */
+export async function neighbourOf(stage: RowStage, { key, id }: RowTalk): Promise<RowTalk> {
+  const { partition } = parseActorKey(key);
+  const ids = Array.from({ length: 1000 }, (_, n) => `${id}-next-${n}`);
+  const found = ids.find((each) => parseActorKey(stage.holdfast.key("conversation", each)).partition === partition);
+  const neighbour = new RowTalk(stage, found ?? "");
+  await neighbour.start("hello");
+  return neighbour;
 }
 
 /** The code that a refusal has. */

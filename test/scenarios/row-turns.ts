@@ -11,6 +11,14 @@ export const TURNS = [
   "absence",
   /** Another node is there. */
   "death",
+  /** That one died as well, between storing a step of one conversation and telling it; two others began together and own everything. */
+  "crash",
+  /** The broker was killed and is back. */
+  "outage",
+  /** Every node was stopped, and another one owns everything. */
+  "standstill",
+  /** Those that were stopped go on, and know that they own nothing any more. */
+  "return",
 ] as const;
 export type Turn = (typeof TURNS)[number];
 
