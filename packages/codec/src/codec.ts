@@ -9,7 +9,17 @@ import type { ValueExtension } from "@holdfast/durable";
 import { ActorRecord, RecordHeader, RuntimeFault } from "@holdfast/protocol";
 import type { z } from "zod";
 import { createMessages, schemaMismatch, type Messages } from "./envelopes.ts";
-import { damaged, pureCrc32, readFrame, RECORD_FORMAT, verifyChecksum, writeFrame, type Checksum } from "./frame.ts";
+import {
+  damaged,
+  FRAME_PREFIX_BYTES,
+  pureCrc32,
+  readFrame,
+  RECORD_FORMAT,
+  sealFrame,
+  verifyChecksum,
+  writeFrame,
+  type Checksum,
+} from "./frame.ts";
 import { createPlainBytes } from "./plain-bytes.ts";
 import { createPlainWriter } from "./plain-writer.ts";
 import { checkRecordSize, tooLarge } from "./sizes.ts";
@@ -69,9 +79,17 @@ export function createCodec({ ref, upcasters = FORMAT_UPCASTERS, crc32 = pureCrc
       throw unreadable("the bytes cannot be read");
     }
   };
+  /** Header and payload side by side where they are written, and copied once; undefined when one of them has to go the long way. */
+  const shortFrame = (record: ActorRecord, header: RecordHeader): Uint8Array | undefined => {
+    if (!RecordHeader.safeParse(header).success) return undefined;
+    const head = writePlain(header, FRAME_PREFIX_BYTES);
+    if (head === undefined) return undefined;
+    const payload = writePlain(record, FRAME_PREFIX_BYTES + head.length);
+    if (payload === undefined) return undefined;
+    // Of the buffer that holds the payload: it may have grown since the header was written, and took that along.
+    return sealFrame(new Uint8Array(payload.buffer.slice(0, payload.byteOffset + payload.length)), head.length, crc32); // C1
+  };
   const encodeHeader = (header: RecordHeader): Uint8Array => {
-    const short = RecordHeader.safeParse(header).success ? writePlain(header) : undefined;
-    if (short !== undefined) return new Uint8Array(short);
     // A header is read without tags, so what the walk had to tag does not match the schema any more.
     const plain = walk(header, `Header of ${header.key}`);
     const parsed = RecordHeader.safeParse(plain);
@@ -89,8 +107,8 @@ export function createCodec({ ref, upcasters = FORMAT_UPCASTERS, crc32 = pureCrc
     encodeRecord(record, header) {
       const differing = differingField(record, header);
       if (differing !== undefined) throw new RuntimeFault("HF-2001", contradiction(record, differing));
-      const headerBytes = encodeHeader(header);
-      const bytes = writeFrame(headerBytes, view(record, `Record ${record.key}`), crc32);
+      const bytes =
+        shortFrame(record, header) ?? writeFrame(encodeHeader(header), view(record, `Record ${record.key}`), crc32);
       if (checkRecordSize(bytes.length).kind !== "hard") return bytes;
       throw tooLarge(record, bytes.length, (value) => encode(value, `Record ${record.key}`).length);
     },

@@ -28,13 +28,18 @@ export function writeFrame(header: Uint8Array, payload: Uint8Array, crc32: Check
   const bytes = new Uint8Array(FRAME_PREFIX_BYTES + header.length + payload.length);
   bytes.set(header, FRAME_PREFIX_BYTES);
   bytes.set(payload, FRAME_PREFIX_BYTES + header.length);
+  return sealFrame(bytes, header.length, crc32);
+}
+
+/** Writes what goes before the header. @param bytes  room for the prefix, the header, the payload and nothing after it. @returns the same bytes */
+export function sealFrame(bytes: Uint8Array, headerLength: number, crc32: Checksum = pureCrc32): Uint8Array {
   bytes[0] = MAGIC_H;
   bytes[1] = MAGIC_F;
   bytes[2] = RECORD_FORMAT;
   bytes[3] = 0;
-  const view = new DataView(bytes.buffer);
-  view.setUint32(4, header.length);
-  view.setUint32(8, payload.length);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  view.setUint32(4, headerLength);
+  view.setUint32(8, bytes.length - FRAME_PREFIX_BYTES - headerLength);
   view.setInt32(12, crc32(bytes.subarray(FRAME_PREFIX_BYTES)));
   return bytes;
 }

@@ -10,8 +10,11 @@
 import { TAG_KEY } from "@holdfast/protocol";
 import { hasSymbolKey, isPlain, MAX_VALUE_DEPTH, propertyOfArray } from "./walk.ts";
 
-/** @returns a view into a buffer that the next call writes over, or undefined when the value has to go the long way (Q2) */
-export type PlainWriter = (value: unknown) => Uint8Array | undefined;
+/**
+ * @param from  where in the buffer it begins; what earlier calls wrote below stays, so that several values end up side by side. Default 0
+ * @returns a view into a buffer that the next call writes over, or undefined when the value has to go the long way (Q2)
+ */
+export type PlainWriter = (value: unknown, from?: number) => Uint8Array | undefined;
 
 const FIRST_BYTES = 8 * 1024;
 /** A key with its header fits into so many bytes, or is written like any other text. */
@@ -29,11 +32,15 @@ export function createPlainWriter(): PlainWriter {
   let view = new DataView(bytes.buffer);
   let at = 0;
   let containers = 0;
+  /** Somebody has put a field into every object of the process. */
+  let inheritsFields = false;
 
-  return (value) => {
-    at = 0;
+  return (value, from = 0) => {
+    at = from;
     containers = 0;
-    return write(value, 0) ? bytes.subarray(0, at) : undefined;
+    inheritsFields = false;
+    for (const _ in Object.prototype) inheritsFields = true;
+    return write(value, 0) ? bytes.subarray(from, at) : undefined;
   };
 
   function write(value: unknown, depth: number): boolean {
@@ -62,17 +69,20 @@ export function createPlainWriter(): PlainWriter {
   function writeObject(value: object, depth: number): boolean {
     if (!isPlain(value)) return value instanceof Uint8Array && writeBinary(value);
     if (hasSymbolKey(value)) return false;
-    // Two calls into the engine instead of one lookup by name for each field: a record has hundreds, of all shapes.
-    const names = Object.keys(value);
-    const values = Object.values(value);
-    const size = names.length;
-    if (size > 0xffff) return false;
     reserve(3);
-    bytes[at++] = 0xde;
-    bytes[at++] = size >> 8;
-    bytes[at++] = size & 0xff;
-    for (let index = 0; index < size; index += 1)
-      if (!writeKey(names[index] ?? "") || !write(values[index], depth + 1)) return false;
+    const head = at;
+    at += 3;
+    let size = 0;
+    // for-in reads the fields by their place in the object's shape, and no list of them is made: a record has hundreds, of all shapes.
+    for (const key in value) {
+      if (inheritsFields && !Object.hasOwn(value, key)) continue;
+      if (!writeKey(key) || !write(value[key], depth + 1)) return false;
+      size += 1;
+    }
+    if (size > 0xffff) return false;
+    bytes[head] = 0xde;
+    bytes[head + 1] = size >> 8;
+    bytes[head + 2] = size & 0xff;
     return true;
   }
 

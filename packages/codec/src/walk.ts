@@ -212,8 +212,9 @@ const needsEscape = (key: string): boolean =>
 
 /** A key that is a symbol would be lost silently. */
 export function hasSymbolKey(object: object): boolean {
-  const symbols = Object.getOwnPropertySymbols(object);
-  return symbols.some((key) => Object.prototype.propertyIsEnumerable.call(object, key));
+  for (const key of Object.getOwnPropertySymbols(object))
+    if (Object.prototype.propertyIsEnumerable.call(object, key)) return true;
+  return false;
 }
 
 /** Items come first among the keys of an array, so the last key tells. A match of a RegExp has such properties. */

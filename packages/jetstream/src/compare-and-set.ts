@@ -15,6 +15,7 @@ import { readLast, type StoredMessage } from "./leader-read.ts";
 import type { Link } from "./link.ts";
 import { backoffMs, pause } from "./pause.ts";
 import { readPublishReply, type PublishAttempt } from "./publish-reply.ts";
+import type { RawReply } from "./request-channel.ts";
 
 /**
  * `stale`: somebody else's value is stored and this one certainly never was; `currentSeq` undefined when the subject is empty.
@@ -52,14 +53,12 @@ const RETRY_FOR_MS = 20_000;
  */
 export async function compareAndSet(link: Link, request: CompareAndSetRequest): Promise<CompareAndSetOutcome> {
   const headers = headerBlock({ [EXPECTED_SEQ_HEADER]: `${request.expectedSeq}`, ...request.headers });
-  const send = async (): Promise<PublishAttempt> =>
-    readPublishReply(
-      await link.requests.request(request.subject, request.bytes, headers, ATTEMPT_TIMEOUT_MS, request.signal),
-    );
+  const ask = (): Promise<RawReply> =>
+    link.requests.request(request.subject, request.bytes, headers, ATTEMPT_TIMEOUT_MS, request.signal);
 
-  const first = await send();
+  const first = readPublishReply(await ask());
   if (first.kind === "stored") return { kind: "committed", seq: first.seq };
-  return settle(link, request, send, first);
+  return settle(link, request, async () => readPublishReply(await ask()), first);
 }
 
 async function settle(

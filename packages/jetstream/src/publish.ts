@@ -4,6 +4,7 @@ import { headerBlock, MESSAGE_ID_HEADER } from "./header-block.ts";
 import type { Link } from "./link.ts";
 import { backoffMs, pause } from "./pause.ts";
 import { readPublishReply, type PublishAttempt } from "./publish-reply.ts";
+import type { RawReply } from "./request-channel.ts";
 
 /**
  * `accepted`: stored at `seq`, by this call or by an earlier one with the same id (`duplicate`). A duplicate says nothing about content: ids
@@ -33,12 +34,10 @@ const RETRY_FOR_MS = 10_000;
 export async function publishStored(link: Link, request: PublishRequest): Promise<StorePublishOutcome> {
   const idHeader = request.messageId === undefined ? {} : { [MESSAGE_ID_HEADER]: request.messageId };
   const headers = headerBlock({ ...request.headers, ...idHeader });
-  const send = async (): Promise<PublishAttempt> =>
-    readPublishReply(
-      await link.requests.request(request.subject, request.bytes, headers, ATTEMPT_TIMEOUT_MS, request.signal),
-    );
+  const ask = (): Promise<RawReply> =>
+    link.requests.request(request.subject, request.bytes, headers, ATTEMPT_TIMEOUT_MS, request.signal);
 
-  let last = await send();
+  let last = readPublishReply(await ask());
   if (last.kind !== "ambiguous") return definite(request, last);
   const endMs = performance.now() + (request.retryForMs ?? RETRY_FOR_MS);
   const { reason } = last;
@@ -48,7 +47,7 @@ export async function publishStored(link: Link, request: PublishRequest): Promis
     if (await link.whenConnected(leftMs, request.signal)) {
       await pause(Math.min(backoffMs(attempt), leftMs), request.signal);
     }
-    last = await send();
+    last = readPublishReply(await ask());
     if (last.kind === "stored") return definite(request, last);
   }
   // Even when the last attempt was refused: an earlier one may have been stored.

@@ -66,8 +66,11 @@ export class CellStepper {
   }
 
   /** Applies a message, with the fields of its payload that are kept outside. */
-  async take(message: StepMessage, blobs: BlobFields | undefined, tell: Tell): Promise<Applied> {
-    if (blobs === undefined) return this.apply(message, tell);
+  take(message: StepMessage, blobs: BlobFields | undefined, tell: Tell): Promise<Applied> {
+    return blobs === undefined ? this.apply(message, tell) : this.#takeWithBlobs(message, blobs, tell);
+  }
+
+  async #takeWithBlobs(message: StepMessage, blobs: BlobFields, tell: Tell): Promise<Applied> {
     const { services, holder, dispatcher } = this.#options.stores;
     // What is dropped anyway must not wait for a blob that may be gone by now.
     if (dropReasonOf(holder.record, message, holder.env(dispatcher.unacked)) !== undefined)

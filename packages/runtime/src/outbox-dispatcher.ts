@@ -91,13 +91,15 @@ export class OutboxDispatcher {
   #pump(): void {
     if (this.#stopped) return;
     let startsPending = false;
-    const seenLanes = new Set<string>();
+    let previous: string | undefined;
+    let seenLanes: Set<string> | undefined; // an outbox of one lane, which most are, needs none
     for (const entry of this.#entries) {
       const isStart = entry.effect.kind === "start";
       if (startsPending && !isStart) return; // O2
       if (isStart) startsPending = true;
-      if (seenLanes.has(entry.lane)) continue; // O1: not the first of its lane
-      seenLanes.add(entry.lane);
+      if (entry.lane === previous || seenLanes?.has(entry.lane) === true) continue; // O1: not the first of its lane
+      if (previous !== undefined) seenLanes = (seenLanes ?? new Set([previous])).add(entry.lane);
+      previous = entry.lane;
       if (this.#busyLanes.has(entry.lane)) continue;
       if (entry.lane === JOURNAL_LANE && this.#mayLinger()) this.#startLinger();
       else void this.#run(entry);
@@ -162,8 +164,8 @@ export class OutboxDispatcher {
     const first = batch[0];
     if (first === undefined) return;
     this.#busyLanes.delete(first.lane);
-    const done = new Set(batch);
-    this.#entries = this.#entries.filter((entry) => !done.has(entry));
+    const done = batch.length === this.#entries.length ? undefined : new Set(batch);
+    this.#entries = done === undefined ? [] : this.#entries.filter((entry) => !done.has(entry));
     this.#waiters = this.#waiters.filter((waiter) => {
       if (this.#hasJournalUpTo(waiter.rev)) return true;
       waiter.resolve();

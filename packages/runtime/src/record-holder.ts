@@ -16,7 +16,7 @@ import type { CellHost, NodeServices, ServedType } from "./cell-host.ts";
 import { inheritedSequence } from "./inherited-sequence.ts";
 import type { OutboxDispatcher } from "./outbox-dispatcher.ts";
 import { DECODED_FACTOR } from "./memory-budget.ts";
-import type { InboxMessage, StoredValue } from "./ports/index.ts";
+import type { CommitOutcome, InboxMessage, StoredValue } from "./ports/index.ts";
 import { machineOfRecord } from "./write-switch.ts";
 
 /** Record formats this build can write, ascending. One of them: a newer one is written only once every live node reads it (F31). */
@@ -211,10 +211,13 @@ export class RecordHolder {
       ended: isTerminal(record.status) ? this.#endedAs(record) : undefined,
     };
     const issued = this.#host.work.issued(this.#key);
-    const outcome = await services.records.commit(request).catch((error: unknown) => {
+    let outcome: CommitOutcome;
+    try {
+      outcome = await services.records.commit(request);
+    } catch (error) {
       this.#host.work.notStored(issued, true);
       throw error;
-    });
+    }
     if (outcome.kind === "committed") {
       this.#host.work.committed(issued, outcome.seq, work);
       this.#host.resting.seen(this.#key, outcome.seq, waits);
