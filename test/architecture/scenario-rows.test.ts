@@ -33,7 +33,7 @@ describe("a row holds only when", () => {
     atMs: rev,
   });
   const stored = { journals: new Map([["d-0.conversation.c1^g:1", [step(1, "a"), step(2, "a"), step(3, "b")]]]) };
-  const nodes = { killed: "a", after: "b" };
+  const nodes = { killed: "a" };
   const ran = (...revs: readonly number[]): RowOutcome => ({
     kind: "ran",
     evidence: ["d-0.conversation.c1", ...revs],

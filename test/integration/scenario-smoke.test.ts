@@ -67,6 +67,17 @@ describe("a scenario prints one line and passes", () => {
     expect(line).toMatchObject({ restarts: 3, lost: 0, duplicated: 0, ambiguous: 0 });
   });
 
+  test("openhands, one row across the death of its node, with short leases", async () => {
+    const ran = await scenario("openhands", "--quick", "--variant", "task-result-once", "--seed", "5");
+    const [line, ...more] = linesOf(ran);
+    expect(more).toEqual([]);
+    expect(line, ran.stderr).toMatchObject({ scenario: "openhands", pass: true, rows: { "task-result-once": true } });
+    expect(line).toMatchObject({
+      evidence: { "task-result-once": expect.arrayContaining([expect.stringContaining(".conversation.")]) },
+    });
+    expect(ran.code).toBe(0);
+  });
+
   test("main-job, on a few documents", async () => {
     const ran = await scenario("main-job", "--quick");
     const [line, ...more] = linesOf(ran);

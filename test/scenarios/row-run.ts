@@ -82,7 +82,7 @@ export function whyNot(
   row: Row,
   outcome: RowOutcome | undefined,
   stored: Pick<Evidence, "journals">,
-  nodes: { readonly killed: string; readonly after: string },
+  nodes: { readonly killed: string },
 ): string | undefined {
   if (outcome === undefined || outcome.kind === "untested") return "no test of this name";
   if (outcome.kind === "failed") return outcome.why;
@@ -92,7 +92,8 @@ export function whyNot(
   if (revs.length === 0 || named.includes(undefined))
     return `evidence that is not stored: ${outcome.evidence.join(" ")}`; // R2
   if (!row.acrossKill) return undefined;
-  const by = new Set(named.map((step) => step?.node));
-  if (!outcome.sawDeath || !by.has(nodes.killed) || !by.has(nodes.after)) return "not shown across the death"; // R3
+  // Nobody but the one that is killed is there before its death.
+  const isByKilled = new Set(named.map((step) => step?.node === nodes.killed));
+  if (!outcome.sawDeath || !isByKilled.has(true) || !isByKilled.has(false)) return "not shown across the death"; // R3
   return undefined;
 }

@@ -29,11 +29,16 @@ const encode = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.str
 export class CrashEvidence {
   /** E1. */
   readonly turn: Limiter;
+  /** Who of those that can wait asks for a turn next. */
+  readonly lastTurn: Limiter;
+  /** When something that cannot wait was tried last; monotonic. */
+  triedAtMs = Number.NEGATIVE_INFINITY;
   readonly #options: CrashEvidenceOptions;
 
   constructor(options: CrashEvidenceOptions) {
     this.#options = options;
     this.turn = new Limiter({ slots: () => 1, clock: options.clock });
+    this.lastTurn = new Limiter({ slots: () => 1, clock: options.clock });
   }
 
   /** @returns false when nobody knows whether it is stored */

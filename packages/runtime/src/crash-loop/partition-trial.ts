@@ -1,6 +1,7 @@
 import { toPlainFault, type StuckAttempt } from "@holdfast/protocol";
 import { pause } from "../abortable-pause.ts";
 import type { NodeServices } from "../cell-host.ts";
+import type { Limiter } from "../limiter.ts";
 
 /** `condemned`: it has taken down as many nodes as it may; it was not tried. */
 export type Judged<T> =
@@ -12,6 +13,10 @@ export type Judged<T> =
  * (a host that goes, and the next one it took with it), and a trial is slow.
  */
 export const CRASHES_UNTIL_TRIAL = 3;
+/** Nothing else was tried for so long: the next item of an actor comes right after the one before it. */
+const CALM_MS = 50;
+/** How long something that can wait lets others go first. */
+const PATIENCE_MS = 5000;
 
 /**
  * A partition whose last owners have died one after the other: whatever one of its actors does is tried alone, under a stored mark.
@@ -19,6 +24,7 @@ export const CRASHES_UNTIL_TRIAL = 3;
  * Owns: who waits for its turn. Does not own: the marks (CrashEvidence), what becomes of the guilty.
  *   T1 nothing is tried without a mark, as long as the partition is ours and the trial is not over
  *   T2 healthy partitions have none of this: not one write, not one read
+ *   T3 what is watched for a while (a job) waits until nothing else has to be tried: actors are back before the first job is watched
  */
 export class PartitionTrial {
   readonly #services: NodeServices;
@@ -58,20 +64,23 @@ export class PartitionTrial {
     const name = what.slice(0, 300);
     const waiting = { sinceMs: clock.monotonicMs() };
     this.#waiting.add(waiting);
-    const hasTurn = await this.#enter();
+    const canWait = watchedMs !== Number.POSITIVE_INFINITY;
+    const hasTurn = await (canWait ? this.#enterLast() : this.#enter(evidence.turn));
+    let working: Promise<T>;
     try {
       const attempts = (await this.#patiently(() => evidence.attempts(key, name))) ?? [];
       if (attempts.length >= settings.maxAttempts) return { kind: "condemned", attempts };
       await this.#patiently(async () => (await evidence.mark(key, name)) || undefined); // T1
-      const working = work();
+      working = work();
       await this.#watch(working, watchedMs);
       await this.#patiently(() => evidence.unmark().then(() => true));
       if (attempts.length > 0) await this.acquit(key, name);
-      return { kind: "survived", value: await working };
     } finally {
+      if (!canWait) evidence.triedAtMs = clock.monotonicMs();
       if (hasTurn) evidence.turn.leave();
       this.#waiting.delete(waiting);
     }
+    return { kind: "survived", value: await working }; // beside others from here on
   }
 
   /** What was counted against it does not count any more. */
@@ -79,10 +88,29 @@ export class PartitionTrial {
     await this.#patiently(() => this.#services.evidence.acquit(key, what.slice(0, 300)).then(() => true));
   }
 
+  /** T3; for a while only, since work that never stops coming must not keep a job away for ever. @returns as #enter */
+  async #enterLast(): Promise<boolean> {
+    const { evidence, clock } = this.#services;
+    const { turn, lastTurn } = evidence;
+    if (!(await this.#enter(lastTurn))) return false;
+    const sinceMs = clock.monotonicMs();
+    try {
+      while (await this.#enter(turn)) {
+        const nowMs = clock.monotonicMs();
+        const isCalm = turn.waiting === 0 && nowMs - evidence.triedAtMs >= CALM_MS;
+        if (isCalm || this.#isOver || nowMs - sinceMs >= PATIENCE_MS) return true;
+        turn.leave();
+        await pause(clock, CALM_MS, this.#signal).catch(() => undefined);
+      }
+      return false;
+    } finally {
+      lastTurn.leave();
+    }
+  }
+
   /** @returns false when the partition was given away before its turn came */
-  #enter(): Promise<boolean> {
+  #enter(turn: Limiter): Promise<boolean> {
     if (this.#signal.aborted) return Promise.resolve(false);
-    const { turn } = this.#services.evidence;
     const entered = turn.enter();
     return new Promise((resolve) => {
       const aborted = (): void => {

@@ -211,6 +211,25 @@ describe("nodes that die of something else", () => {
     expect(fleet.lease("d-0")?.crashes).toBe(0);
   });
 
+  test("jobs that take long hold up nothing else that is tried, and are all begun in the end", async () => {
+    const { fleet, trials } = await world();
+    let process = await firstNode(fleet);
+    const errands = await Promise.all(["a", "b", "c", "d", "e", "f"].map((id) => fleet.born("errand", id)));
+    const key = await fleet.born("tally", "a");
+    for (const name of ["n2", "n3", "n4"]) {
+      process.kill();
+      process = await fleet.alone(name);
+    }
+    for (const errand of errands) await fleet.send(errand, { type: "RUN", src: "free" });
+    await fleet.until("a job is watched", () => fleet.desk.of("free", "n4").length > 0);
+    expect(trials.some(([, what]) => what === "job")).toBe(true);
+    const sentAtMs = fleet.clock.monotonicMs();
+    for (const n of [1, 2, 3]) await fleet.send(key, { type: "ADD", n });
+    await fleet.until("all is applied", () => JSON.stringify(fleet.context(key)) === `{"seen":[1,2,3]}`);
+    expect(fleet.clock.monotonicMs() - sentAtMs).toBeLessThan(2500); // the one that is watched for two seconds, and none of the others
+    await fleet.until("every job has begun", () => fleet.desk.of("free", "n4").length === errands.length);
+  });
+
   test("a planned leave is no death", async () => {
     const { fleet } = await world();
     const first = await firstNode(fleet);
