@@ -56,6 +56,8 @@ export const ConversationContext = z.object({
   /** It was deleted: what it holds is gone, or goes. */
   isDeleted: z.boolean().optional(),
   isCondenseRequested: z.boolean().optional(),
+  /** Tokens of the last model call, read and written. Absent: there was none since the past was condensed, or that was tried. */
+  fill: z.number().optional(),
   /** Where it goes on once the past is condensed; means nothing elsewhere. */
   rest: Rest.optional(),
   /** Model calls since the last user message was taken in. */

@@ -78,6 +78,8 @@ export const conversationGuards = {
   isCondensable: ({ context }: Moment) => context.usage.modelCalls > 0 || context.fork !== undefined,
   isCondenseNews: ({ context }: Moment) => context.isCondenseRequested !== true,
   isCondenseRequested: ({ context }: Moment) => context.isCondenseRequested === true,
+  isToCondense: ({ context }: Moment) => context.isCondenseRequested === true || turn.isFull(context),
+  isFull: ({ context }: Moment) => turn.isFull(context),
   isCondensation: ({ context, event }: Moment) => childOutcomeOf(event)?.childId === turn.runningCondenser(context),
   isRest: ({ context }: Moment, { rest }: { rest: Rest }) => context.rest === rest,
   hasNothingToWaitFor: ({ context }: Moment) => context.ending.length === 0,

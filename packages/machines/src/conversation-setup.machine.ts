@@ -104,7 +104,7 @@ export const conversationSetup = setup({
     callCondenser: enqueueActions(({ context, enqueue }) => {
       const { agent, iteration, messagesTaken } = context;
       const usage = { ...context.usage, modelCalls: context.usage.modelCalls + 1 };
-      enqueue.assign({ usage, isCondenseRequested: false });
+      enqueue.assign({ usage, isCondenseRequested: false, fill: undefined });
       enqueue.spawnChild("model.generate", {
         id: turn.runningCondenser({ ...context, usage }),
         input: { agent, iteration, messagesTaken, purpose: "condense" },

@@ -68,6 +68,10 @@ export function tryCondenserId(childId: string): ModelChild | undefined {
   return childId.startsWith("condense-") ? tryModelChildId(childId.replace("condense", "model")) : undefined;
 }
 
+/** What the model reads has grown beyond what its agent wants. A condensation that came to nothing is tried again after the next model call. */
+export const isFull = ({ fill = 0, agent }: ConversationContext): boolean =>
+  fill >= (agent.limits.condenseAboveTokens ?? Number.POSITIVE_INFINITY);
+
 /** A message is accepted: it waits for the next model call. */
 export function withMessage(context: ConversationContext, messageId: string): Changes {
   const messageIds = [...context.messageIds, messageId].slice(-MAX_PENDING_MESSAGES);
@@ -101,6 +105,7 @@ export function withReply(context: ConversationContext, reply: ModelReply, plann
   return {
     usage: usageWith(context, reply),
     spent: spentWith(context.spent ?? NOTHING_SPENT, context.agent, reply),
+    fill: reply.usage.inputTokens + reply.usage.outputTokens,
     queue: [...toolCallsOf(planned)],
     lastText: reply.text.trim() === "" ? context.lastText : boundedText(reply.text),
     calls: planned.map((call) => {

@@ -4,7 +4,7 @@ import { listFieldsOf } from "./list-fields.ts";
 import { noEffectOf } from "./no-effect.ts";
 import { startConversation, type ConversationRig } from "./testing/conversation-rig.ts";
 import { problemOfHistory } from "./testing/provider-history.ts";
-import { askCall, readCall, reply, taskCall } from "./testing/test-agent.ts";
+import { askCall, readCall, reply, taskCall, testAgent } from "./testing/test-agent.ts";
 
 const answered = (rig = startConversation({ prompt: "go" })): ConversationRig => {
   rig.reply(reply("a first answer that is long enough to be worth a summary, and then some more of it"));
@@ -122,6 +122,54 @@ describe("condense", () => {
     rig.send({ type: "condense" });
     rig.reply(reply("done"));
     expect(rig.children()).toEqual(["condense-2-1"]);
+  });
+
+  describe("by itself, once a model call has read and written as many tokens as the agent says", () => {
+    const agent = testAgent({ limits: { maxIterations: 10, maxTurnMs: 60_000, condenseAboveTokens: 15 } });
+    const small = { inputTokens: 4, outputTokens: 1 };
+
+    test("between two steps: the next model call sees the summary, and the history stays valid", () => {
+      const rig = startConversation({ agent, prompt: `go ${"far ".repeat(50)}` });
+      rig.reply(reply("", [readCall("a"), readCall("b")]));
+      rig.settle("call-1-b", "B");
+      expect(condenser(rig)).toBe("nothing condenses"); // a call is open
+      rig.settle("call-1-a", "A");
+      expect(rig.children()).toEqual(["condense-2-1"]);
+      rig.settle("condense-2-1", { ...reply("sum"), usage: { inputTokens: 100, outputTokens: 1 } });
+      expect(lastSeen(rig)).toEqual(["summary-2"]);
+      expect(problemOfHistory(rig.modelStarts.at(-1)?.transcript ?? [])).toBeUndefined();
+      rig.reply({ ...reply("done"), usage: small });
+      expect(rig.state()).toEqual({ status: "idle" });
+    });
+
+    test("after an answer, so that the next message is not kept waiting; one that arrives meanwhile is answered", () => {
+      const rig = answered(startConversation({ agent, prompt: "go" }));
+      rig.say("m2");
+      rig.settle(condenser(rig), reply("sum"));
+      expect(lastSeen(rig)).toEqual(["summary-2", "m2"]);
+    });
+
+    test("a condenser that fails loses nothing, and is tried again after the next model call, not before", () => {
+      const rig = answered(startConversation({ agent, prompt: "go" }));
+      const before = rig.transcript();
+      rig.fail(condenser(rig), new Error("no model"));
+      expect(rig.state()).toEqual({ status: "idle" });
+      expect(rig.transcript()).toEqual(before);
+      rig.say("m2");
+      expect(condenser(rig)).toBe("nothing condenses");
+      rig.reply(reply("", [readCall("a")]));
+      rig.settle("call-3-a", "A");
+      expect(condenser(rig)).toBe("condense-4-2");
+    });
+
+    test("not below, and not for the answer that ends a conversation", () => {
+      const rig = startConversation({ agent, prompt: "go" });
+      rig.reply({ ...reply("done"), usage: small });
+      expect(condenser(rig)).toBe("nothing condenses");
+      const once = startConversation({ agent, prompt: "go", once: true });
+      once.reply(reply("done"));
+      expect(once.snapshot().status).toBe("done");
+    });
   });
 
   test.each(["paused", "error", "stuck"] as const)("in %s it ends where it began", (state) => {

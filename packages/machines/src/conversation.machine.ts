@@ -155,7 +155,7 @@ export const conversationMachine = conversationSetup.createMachine({
                   actions: { type: "notePausedBy", params: { by: "pause" } },
                 },
                 {
-                  guard: "isCondenseRequested",
+                  guard: "isToCondense",
                   target: "#conversation.condensing",
                   actions: { type: "noteRest", params: { rest: "turn" } },
                 },
@@ -221,6 +221,7 @@ export const conversationMachine = conversationSetup.createMachine({
           target: "finished",
           actions: { type: "noteOutcome", params: { outcome: "answered" } },
         },
+        { guard: "isFull", target: "condensing", actions: { type: "noteRest", params: { rest: "idle" } } },
         { target: "idle" },
       ],
     },

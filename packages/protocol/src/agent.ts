@@ -33,6 +33,8 @@ export const AgentLimits = z.object({
   maxTokens: z.int().min(1).optional(),
   /** Millionths of a US dollar per user message; needs a price for the model. Absent: no limit. */
   maxCostMicroUsd: z.int().min(1).optional(),
+  /** Tokens that a model call has read and written from which on the past is condensed before the next one. Absent: only when it is asked for. */
+  condenseAboveTokens: z.int().min(1).optional(),
   /** Steps after which it counts as stuck, by pattern; 0 turns a rule off. Absent: 4, 3, 3, 6 of the last 20. */
   stuck: z
     .object({
