@@ -31,9 +31,11 @@ export class HotActors {
   cameToRest(actor: HotActor): void {
     this.#resting.delete(actor);
     this.#resting.add(actor);
+    // H1. Asked first: to find its first element, a set passes over the places of all that have left since it was built anew.
+    if (!this.#budget.isTight) return;
     let looks = 0;
     for (const oldest of this.#resting) {
-      if (!this.#budget.isTight || looks >= LOOKS) return; // H1
+      if (!this.#budget.isTight || looks >= LOOKS) return;
       looks += 1;
       this.#resting.delete(oldest); // whoever cannot leave comes back when it comes to rest the next time
       oldest.leave();
