@@ -21,7 +21,7 @@ interface Entry {
 
 const MAX_JOURNAL_BATCH = 32;
 /** Journal entries that leave without waiting for more: while they wait, every commit stores them again. */
-const FULL_JOURNAL_BATCH = 4;
+const FULL_JOURNAL_BATCH = 3;
 
 /**
  * Sends the outbox of one actor.
