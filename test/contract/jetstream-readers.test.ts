@@ -369,7 +369,7 @@ describe("barrierScan", () => {
       visit: () => undefined,
       signal: calledOff.signal,
       narrow: () => {
-        setTimeout(() => calledOff.abort()); // a rejection that nobody handles fails this test
+        queueMicrotask(() => calledOff.abort()); // a rejection that nobody handles fails this test
         return { filter: `$KV.${bucket}.d-1.>`, headersOnly: true };
       },
     });

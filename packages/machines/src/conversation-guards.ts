@@ -78,7 +78,9 @@ export const conversationGuards = {
   isCondensable: ({ context }: Moment) => context.usage.modelCalls > 0 || context.fork !== undefined,
   isCondenseNews: ({ context }: Moment) => context.isCondenseRequested !== true,
   isCondenseRequested: ({ context }: Moment) => context.isCondenseRequested === true,
-  isToCondense: ({ context }: Moment) => context.isCondenseRequested === true || turn.isFull(context),
+  /** A message of a person renews what a turn may use; without one its limits are asked before a summary is paid for. */
+  isToCondense: ({ context }: Moment) =>
+    context.isCondenseRequested === true || (turn.isFull(context) && pendingMessages(context) > 0),
   isFull: ({ context }: Moment) => turn.isFull(context),
   isCondensation: ({ context, event }: Moment) => childOutcomeOf(event)?.childId === turn.runningCondenser(context),
   isRest: ({ context }: Moment, { rest }: { rest: Rest }) => context.rest === rest,

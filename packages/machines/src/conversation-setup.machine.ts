@@ -113,7 +113,7 @@ export const conversationSetup = setup({
     takeCondensation: assign(({ context, event }) => {
       const outcome = childOutcomeOf(event);
       const reply = outcome?.kind === "done" ? turn.tryModelReply(outcome.output) : undefined;
-      return reply === undefined ? {} : { usage: turn.usageWith(context, reply) };
+      return reply === undefined ? {} : turn.costOf(context, reply);
     }),
     dropCondensation: enqueueActions(({ context, enqueue }) => enqueue.stopChild(turn.runningCondenser(context))),
     noteRest: assign((_, { rest }: { rest: Rest }) => ({ rest })),

@@ -94,17 +94,25 @@ export function withModelCall(context: ConversationContext): ConversationContext
 }
 
 /** Usage with what a reply cost. */
-export const usageWith = ({ usage }: ConversationContext, reply: ModelReply): ConversationContext["usage"] => ({
+const usageWith = ({ usage }: ConversationContext, reply: ModelReply): ConversationContext["usage"] => ({
   modelCalls: usage.modelCalls,
   inputTokens: usage.inputTokens + reply.usage.inputTokens,
   outputTokens: usage.outputTokens + reply.usage.outputTokens,
 });
 
+/** What a reply adds to what the conversation, and its turn, have cost. */
+export const costOf = (
+  context: ConversationContext,
+  reply: ModelReply,
+): Pick<ConversationContext, "usage" | "spent"> => ({
+  usage: usageWith(context, reply),
+  spent: spentWith(context.spent ?? NOTHING_SPENT, context.agent, reply),
+});
+
 /** The model replied; `planned` are its calls. */
 export function withReply(context: ConversationContext, reply: ModelReply, planned: readonly PlannedCall[]): Changes {
   return {
-    usage: usageWith(context, reply),
-    spent: spentWith(context.spent ?? NOTHING_SPENT, context.agent, reply),
+    ...costOf(context, reply),
     fill: reply.usage.inputTokens + reply.usage.outputTokens,
     queue: [...toolCallsOf(planned)],
     lastText: reply.text.trim() === "" ? context.lastText : boundedText(reply.text),

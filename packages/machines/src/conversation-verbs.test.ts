@@ -162,6 +162,24 @@ describe("condense", () => {
       expect(condenser(rig)).toBe("condense-4-2");
     });
 
+    test("its cost counts in the turn's budget, and no summary is paid for a turn that is over its limits", () => {
+      const limits = { maxIterations: 10, maxTurnMs: 60_000, condenseAboveTokens: 15, maxTokens: 30 };
+      const rig = startConversation({ agent: testAgent({ limits }), prompt: `go ${"far ".repeat(50)}` });
+      rig.reply(reply("", [readCall("a")]));
+      rig.settle("call-1-a", "A");
+      rig.settle("condense-2-1", reply("sum"));
+      expect(rig.state()).toEqual({ status: "error" }); // 15 and 15 of 30
+      expect(rig.snapshot().context.lastFailure).toMatchObject({ cause: "limit" });
+      const single = startConversation({
+        agent: testAgent({ limits: { ...limits, maxIterations: 1, maxTokens: 1000 } }),
+        prompt: "go",
+      });
+      single.reply(reply("", [readCall("a")]));
+      single.settle("call-1-a", "A");
+      expect(single.state()).toEqual({ status: "error" });
+      expect(single.children()).toEqual([]);
+    });
+
     test("not below, and not for the answer that ends a conversation", () => {
       const rig = startConversation({ agent, prompt: "go" });
       rig.reply({ ...reply("done"), usage: small });

@@ -175,6 +175,11 @@ export const conversationMachine = conversationSetup.createMachine({
                   target: "#conversation.failing",
                   actions: { type: "noteLimit", params: { limit: "budget" } },
                 },
+                {
+                  guard: "isFull",
+                  target: "#conversation.condensing",
+                  actions: { type: "noteRest", params: { rest: "turn" } },
+                },
                 { guard: "isToNudge", target: "thinking", actions: "noteNudge" },
                 { target: "thinking" },
               ],
