@@ -108,7 +108,8 @@ export function createCodec({ ref, upcasters = FORMAT_UPCASTERS, crc32 = pureCrc
       const differing = differingField(record, header);
       if (differing !== undefined) throw new RuntimeFault("HF-2001", contradiction(record, differing));
       const bytes =
-        shortFrame(record, header) ?? writeFrame(encodeHeader(header), view(record, `Record ${record.key}`), crc32);
+        shortFrame(record, header) ??
+        writeFrame(encodeHeader(header), pack(walk(record, `Record ${record.key}`)), crc32);
       if (checkRecordSize(bytes.length).kind !== "hard") return bytes;
       throw tooLarge(record, bytes.length, (value) => encode(value, `Record ${record.key}`).length);
     },

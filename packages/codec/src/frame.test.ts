@@ -25,6 +25,17 @@ describe("a record", () => {
     expect(codec.decodeHeader(frame)).toStrictEqual(header);
   });
 
+  test("is whole when it outgrows what the first one of a codec is written into, and what was written before stays", () => {
+    const fresh = createCodec({ ref: testRefs });
+    const large = sampleRecord(Array.from({ length: 500 }, (_, n) => `line ${n} of a record that grows and grows`));
+    const bytes = fresh.encodeRecord(large, header);
+    const copy = Uint8Array.from(bytes);
+    fresh.encodeRecord(record, header);
+    expect(bytes).toStrictEqual(copy);
+    expect(codec.decodeRecord(bytes)).toStrictEqual({ header, record: large });
+    expect(bytes).toStrictEqual(framed(header, large));
+  });
+
   test("keeps references and tagged values in the fields that the schema leaves open", () => {
     const ref = new TestRef({ key: "d-1.task.t1", id: "t1" });
     const rich = sampleRecord({

@@ -31,9 +31,7 @@ class HeaderBlock extends MsgHdrsImpl {
  */
 export function headerBlock(fields: Readonly<Record<string, string>>): MsgHdrsImpl {
   let text = "NATS/1.0\r\n";
-  for (const name in fields) {
-    const value = fields[name];
-    if (value === undefined) continue;
+  for (const [name, value] of Object.entries(fields)) {
     if (value.includes("\n") || value.includes("\r")) {
       throw new RuntimeFault(
         "HF-1001",

@@ -91,16 +91,11 @@ export class OutboxDispatcher {
   #pump(): void {
     if (this.#stopped) return;
     let startsPending = false;
-    let previous: string | undefined;
-    let seenLanes: Set<string> | undefined; // an outbox of one lane, which most are, needs none
     for (const entry of this.#entries) {
       const isStart = entry.effect.kind === "start";
       if (startsPending && !isStart) return; // O2
       if (isStart) startsPending = true;
-      if (entry.lane === previous || seenLanes?.has(entry.lane) === true) continue; // O1: not the first of its lane
-      if (previous !== undefined) seenLanes = (seenLanes ?? new Set([previous])).add(entry.lane);
-      previous = entry.lane;
-      if (this.#busyLanes.has(entry.lane)) continue;
+      if (this.#busyLanes.has(entry.lane)) continue; // O1: the first of a lane makes it busy at once
       if (entry.lane === JOURNAL_LANE && this.#mayLinger()) this.#startLinger();
       else void this.#run(entry);
     }
