@@ -109,6 +109,16 @@ test("a summary of its past is no run: nothing is reported again", () => {
   expect(reported(rig)).toHaveLength(1);
 });
 
+test("its answer is reported before its past is condensed by itself, and once", () => {
+  const agent = testAgent({ limits: { maxIterations: 5, maxTurnMs: 60_000, condenseAboveTokens: 15 } });
+  const rig = start({ agent });
+  rig.settle("model-1-1", reply("42"));
+  expect(reported(rig)).toMatchObject([{ outcome: "answered", text: "42" }]);
+  rig.settle("condense-2-1", reply("sum"));
+  expect(top(rig)).toBe("idle");
+  expect(reported(rig)).toHaveLength(1);
+});
+
 test("what happens in it is told when somebody above listens", () => {
   const rig = start({ parentTask: { ...parentTask, wantsPulse: true } });
   const pulses = () => rig.received.filter(({ type }) => type === "conversationActive").length;

@@ -142,6 +142,16 @@ describe("condense", () => {
       expect(rig.state()).toEqual({ status: "idle" });
     });
 
+    test("before a message that came during the step: what it is shown is the summary and that message", () => {
+      const rig = startConversation({ agent, prompt: `go ${"far ".repeat(50)}` });
+      rig.reply(reply("", [readCall("a")]));
+      rig.say("m2");
+      rig.settle("call-1-a", "A");
+      expect(rig.children()).toEqual(["condense-2-1"]);
+      rig.settle("condense-2-1", reply("sum"));
+      expect(lastSeen(rig)).toEqual(["summary-2", "m2"]);
+    });
+
     test("after an answer, so that the next message is not kept waiting; one that arrives meanwhile is answered", () => {
       const rig = answered(startConversation({ agent, prompt: "go" }));
       rig.say("m2");

@@ -49,6 +49,8 @@ export const conversationMachine = conversationSetup.createMachine({
         { type: "announce", params: { type: "conversationIdle" } },
         { type: "reportRun", params: { outcome: "answered" } },
       ],
+      // Whoever waits for the answer has been told by now.
+      always: { guard: "isFull", target: "condensing", actions: { type: "noteRest", params: { rest: "idle" } } },
       on: {
         userMessage: [
           { guard: "isAcceptedToRun", target: "turn", actions: "acceptMessage" },
@@ -226,7 +228,6 @@ export const conversationMachine = conversationSetup.createMachine({
           target: "finished",
           actions: { type: "noteOutcome", params: { outcome: "answered" } },
         },
-        { guard: "isFull", target: "condensing", actions: { type: "noteRest", params: { rest: "idle" } } },
         { target: "idle" },
       ],
     },
