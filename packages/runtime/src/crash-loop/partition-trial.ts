@@ -24,7 +24,8 @@ const PATIENCE_MS = 5000;
  * Owns: who waits for its turn. Does not own: the marks (CrashEvidence), what becomes of the guilty.
  *   T1 nothing is tried without a mark, as long as the partition is ours and the trial is not over
  *   T2 healthy partitions have none of this: not one write, not one read
- *   T3 what is watched for a while (a job) waits until nothing else has to be tried: actors are back before the first job is watched
+ *   T3 what is watched for a while (a job) lets go first, for a time, whatever else has to be tried: many jobs do not keep actors from
+ *      coming back
  */
 export class PartitionTrial {
   readonly #services: NodeServices;
@@ -88,7 +89,7 @@ export class PartitionTrial {
     await this.#patiently(() => this.#services.evidence.acquit(key, what.slice(0, 300)).then(() => true));
   }
 
-  /** T3; for a while only, since work that never stops coming must not keep a job away for ever. @returns as #enter */
+  /** T3; for PATIENCE_MS only, since work that never stops coming must not keep a job away for ever. @returns as #enter */
   async #enterLast(): Promise<boolean> {
     const { evidence, clock } = this.#services;
     const { turn, lastTurn } = evidence;

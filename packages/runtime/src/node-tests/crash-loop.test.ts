@@ -230,6 +230,24 @@ describe("nodes that die of something else", () => {
     await fleet.until("every job has begun", () => fleet.desk.of("free", "n4").length === errands.length);
   });
 
+  test("work that never stops coming does not keep a job away for ever", async () => {
+    const { fleet } = await world();
+    let process = await firstNode(fleet);
+    const errand = await fleet.born("errand", "e");
+    const key = await fleet.born("tally", "a");
+    for (const name of ["n2", "n3", "n4"]) {
+      process.kill();
+      process = await fleet.alone(name);
+    }
+    await fleet.send(errand, { type: "RUN", src: "free" });
+    const sentAtMs = fleet.clock.monotonicMs();
+    for (let n = 0; fleet.desk.of("free", "n4").length === 0; n += 1) {
+      expect(fleet.clock.monotonicMs() - sentAtMs).toBeLessThan(8000);
+      await fleet.send(key, { type: "ADD", n });
+      await fleet.clock.advance(25);
+    }
+  });
+
   test("a planned leave is no death", async () => {
     const { fleet } = await world();
     const first = await firstNode(fleet);
