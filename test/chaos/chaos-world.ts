@@ -9,7 +9,7 @@ import { startProcess, type StartedProcess } from "../harness/child-process.ts";
 import { Cluster } from "../harness/cluster.ts";
 import type { FaultPlan } from "../harness/fault-points.ts";
 import type { PlantedBreak } from "../harness/planted-breaks.ts";
-import { waitUntil } from "../harness/wait-until.ts";
+import { untilServing } from "../harness/until-serving.ts";
 
 export interface ChaosWorldOptions {
   readonly cluster: Cluster;
@@ -110,22 +110,8 @@ export class ChaosWorld implements AsyncDisposable {
 
   /** Waits until living nodes hold every partition and have taken it up. */
   async serving(timeoutMs = 60_000): Promise<void> {
-    const { holdfast } = this.client;
-    const partitions = Object.values(holdfast.manifest.pools).reduce((sum, count) => sum + count, 0);
-    await waitUntil(
-      "the nodes serve every partition",
-      async () => {
-        const living = new Set([...this.#nodes.values()].map(({ hello }) => hello["incarnation"]));
-        const { leases, reports } = await holdfast.read.fleet();
-        const taken = new Set(reports.map(({ partition, epoch }) => `${partition} ${epoch}`));
-        const served = leases.filter(
-          ({ state, holder, partition, epoch }) =>
-            state === "held" && living.has(holder) && taken.has(`${partition} ${epoch}`),
-        );
-        return served.length === partitions;
-      },
-      { timeoutMs, tickMs: 50, dump: () => this.logs().slice(-4000) },
-    );
+    const dump = (): string => this.logs().slice(-4000);
+    await untilServing(this.client.holdfast, () => this.#nodes.values(), { timeoutMs, tickMs: 50, dump });
   }
 
   /** Waits until a header fits. @throws Error when it takes longer, or `signal` aborts */

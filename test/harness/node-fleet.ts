@@ -47,7 +47,7 @@ export class NodeFleet {
 
   /** Waits until nodes serve everything between them: every lease is held by one of them, and taken up. */
   async serving(client: Client, nodes: readonly StartedProcess[], timeoutMs = 30_000): Promise<void> {
-    await untilServing(client.holdfast, nodes, { timeoutMs, dump: () => this.logs() });
+    await untilServing(client.holdfast, () => nodes, { timeoutMs, dump: () => this.logs() });
   }
 
   /** Attempts of packing that the ledger has seen, by key of the job. */

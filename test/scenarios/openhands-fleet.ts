@@ -22,7 +22,8 @@ export function fleetTurns(
 ): TurnActs {
   let alive: readonly StartedProcess[] = [first];
   let stopped: readonly StartedProcess[] = [];
-  const serving = () => untilServing(holdfast, alive, { timeoutMs: PATIENT_MS, dump: () => fleet.logs().slice(-4000) });
+  const serving = () =>
+    untilServing(holdfast, () => alive, { timeoutMs: PATIENT_MS, dump: () => fleet.logs().slice(-4000) });
   return {
     absence: { isNeeded: true, act: () => first.kill("SIGKILL") },
     death: {
