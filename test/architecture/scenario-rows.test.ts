@@ -4,21 +4,37 @@ import { CONVERSATION_ROWS } from "../scenarios/openhands-conversations.ts";
 import { DAMAGE_ROWS } from "../scenarios/openhands-damage.ts";
 import { FAILURE_ROWS } from "../scenarios/openhands-failures.ts";
 import { OWNERSHIP_ROWS } from "../scenarios/openhands-ownership.ts";
+import { RECOVERY_ROWS } from "../scenarios/openhands-recovery.ts";
 import { TASK_ROWS } from "../scenarios/openhands-tasks.ts";
 import { WAIT_ROWS } from "../scenarios/openhands-waits.ts";
 import { RowTurns } from "../scenarios/row-turns.ts";
+import { codeWords, linksOf, readDocument, rowsUnder } from "./markdown.ts";
 import { readRowTable, whyNot, type Row, type RowOutcome } from "../scenarios/row-run.ts";
 
 const { rows, leftOut } = readRowTable(join(import.meta.dirname, "../scenarios/openhands.rows.json"));
 
 test("every test of the table has a row, and only one; what is left out is no row", () => {
   const ids = rows.map(({ id }) => id);
-  const tests = [CONVERSATION_ROWS, WAIT_ROWS, TASK_ROWS, FAILURE_ROWS, DAMAGE_ROWS, OWNERSHIP_ROWS].flatMap((each) =>
-    Object.keys(each),
-  );
+  const groups = [CONVERSATION_ROWS, WAIT_ROWS, TASK_ROWS, RECOVERY_ROWS, FAILURE_ROWS, DAMAGE_ROWS, OWNERSHIP_ROWS];
+  const tests = groups.flatMap((group) => Object.keys(group));
   expect(tests.filter((id) => !ids.includes(id))).toEqual([]);
   expect(tests).toHaveLength(new Set(tests).size);
   expect(Object.keys(leftOut).filter((id) => ids.includes(id))).toEqual([]);
+});
+
+test("docs/test-matrix.md says of each promise of recovery which rows and tests show it, and they exist", () => {
+  const root = join(import.meta.dirname, "../..");
+  const promises = rowsUnder(readDocument(root, "docs/test-matrix.md"), "After the death of a node", "Rows", "Tests");
+  expect(promises.length).toBeGreaterThan(0);
+  const known = new Set(rows.map(({ id }) => id));
+  for (const [promise = "", shown = "", tests = ""] of promises) {
+    const named = codeWords(shown);
+    const titles = linksOf({ path: "docs/test-matrix.md", text: tests });
+    expect(named.length + titles.length, promise).toBeGreaterThan(0);
+    expect(named.filter((id) => !known.has(id))).toEqual([]);
+    for (const { label, target } of titles)
+      expect(readDocument(root, join("docs", target)).text).toContain(`"${label}"`);
+  }
 });
 
 describe("a row holds only when", () => {

@@ -8,6 +8,7 @@ import { DAMAGE_ROWS } from "./openhands-damage.ts";
 import { FAILURE_ROWS } from "./openhands-failures.ts";
 import { fleetTurns, NODES } from "./openhands-fleet.ts";
 import { OWNERSHIP_ROWS } from "./openhands-ownership.ts";
+import { RECOVERY_ROWS } from "./openhands-recovery.ts";
 import { TASK_ROWS } from "./openhands-tasks.ts";
 import { WAIT_ROWS } from "./openhands-waits.ts";
 import { readRowTable, runRows, whyNot, type RowTable } from "./row-run.ts";
@@ -15,7 +16,15 @@ import type { Scenario } from "./scenario.ts";
 import { writeSeededDocuments } from "./seeded-documents.ts";
 
 const TABLE = join(import.meta.dirname, "openhands.rows.json");
-const TESTS = { ...CONVERSATION_ROWS, ...WAIT_ROWS, ...TASK_ROWS, ...FAILURE_ROWS, ...DAMAGE_ROWS, ...OWNERSHIP_ROWS };
+const TESTS = {
+  ...CONVERSATION_ROWS,
+  ...WAIT_ROWS,
+  ...TASK_ROWS,
+  ...RECOVERY_ROWS,
+  ...FAILURE_ROWS,
+  ...DAMAGE_ROWS,
+  ...OWNERSHIP_ROWS,
+};
 
 /**
  * What an agent server of its kind is asked for, feature by feature and reported fault by reported fault, on agent nodes of which one is killed

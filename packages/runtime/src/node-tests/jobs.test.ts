@@ -129,6 +129,29 @@ describe("a job whose node lost its lease", () => {
     expect(fleet.record(key)?.rev).toBe(3);
   });
 
+  test("F20, I10: one that comes when another attempt's was applied is dropped and counted, and the actor still works", async () => {
+    const fleet = new MemoryFleet();
+    const { key, first } = await running(fleet, "free");
+    const late = fleet.broker.faults.nextPublish({ kind: "lateWrite", hold: true }, { node: "n1", about: key });
+    fleet.desk.of("free", "n1")[0]?.finish("late");
+    await fleet.happened("its outcome is on its way", late.happened);
+    first.kill();
+    const second = await fleet.alone("n2");
+    const dropped = (): number =>
+      [...second.node.partitions.values()].reduce((sum, { counters }) => sum + counters.dropped, 0);
+    await fleet.until("it runs again", () => fleet.desk.of("free", "n2").length === 1);
+    fleet.desk.of("free", "n2")[0]?.finish("known");
+    await fleet.until("its outcome is applied", () => isOver(fleet, key));
+    const before = dropped();
+    fleet.broker.forgetMessageIds(); // the broker's memory of ids is no help
+    late.release();
+    await fleet.until("the late one was read", () => dropped() === before + 1);
+    expect(fleet.context(key)).toEqual({ results: ["known"], errors: [] });
+    expect(fleet.record(key)?.rev).toBe(3);
+    await fleet.send(key, { type: "RUN", src: "free" });
+    await fleet.until("it takes more work", () => fleet.desk.of("free", "n2").length === 2);
+  });
+
   test("F18, F20: without contact for longer than the TTL and nobody else there, it goes on and its outcome counts", async () => {
     const fleet = new MemoryFleet();
     const { key, first } = await running(fleet, "risky");
