@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Cluster } from "../harness/cluster.ts";
 import { AgentFleet } from "./agent-fleet.ts";
 import { CONVERSATION_ROWS } from "./openhands-conversations.ts";
 import { DAMAGE_ROWS } from "./openhands-damage.ts";
@@ -11,7 +10,7 @@ import { OWNERSHIP_ROWS } from "./openhands-ownership.ts";
 import { RECOVERY_ROWS } from "./openhands-recovery.ts";
 import { TASK_ROWS } from "./openhands-tasks.ts";
 import { WAIT_ROWS } from "./openhands-waits.ts";
-import { readRowTable, runRows, whyNot, type RowTable } from "./row-run.ts";
+import { rowScenario } from "./row-scenario.ts";
 import type { Scenario } from "./scenario.ts";
 import { writeSeededDocuments } from "./seeded-documents.ts";
 
@@ -32,52 +31,25 @@ const TESTS = {
  */
 export const openhands: Scenario = {
   name: "openhands",
-  variants: readRowTable(TABLE).rows.map(({ id }) => id),
-  run: async ({ quick, seed, variant, say }) => {
-    const { rows, leftOut } = chosenOf(readRowTable(TABLE), variant);
-    await using stack = new AsyncDisposableStack();
-    const cluster = stack.adopt(await Cluster.start(), (started) => started.stop());
-    const folder = stack.adopt(await mkdtemp(join(tmpdir(), "holdfast-openhands-")), (path) =>
-      rm(path, { recursive: true }),
-    );
-    await writeSeededDocuments(join(folder, "documents"), 2, seed);
-    const options = {
-      namespace: "main",
-      leaseTtlMs: quick ? 600 : 3000,
-      env: { HOLDFAST_ROOT: join(folder, "documents"), HOLDFAST_OUTPUT: join(folder, "reports") },
-    };
-    const fleet = stack.adopt(await AgentFleet.start(cluster, options), (started) => started.stop());
-    const first = await fleet.startNode(NODES.killed);
-    const { holdfast } = stack.use(await fleet.client());
-    const world = { cluster, fleet, holdfast };
-    const outcomes = await runRows(rows, TESTS, world, fleetTurns(world, first));
-    const stored = await cluster.evidence(fleet.namespace);
-    const judged = rows.map((row) => [row.id, whyNot(row, outcomes.get(row.id), stored, NODES)] as const);
-    for (const [id, why] of judged) say(`  ${id}: ${why === undefined ? "pass" : `FAIL ${why}`}`);
-    const evidence = [...outcomes].flatMap(([id, outcome]) => (outcome.kind === "ran" ? [[id, outcome.evidence]] : []));
-    return {
-      rows: Object.fromEntries(judged.map(([id, why]) => [id, why === undefined])),
-      leftOut,
-      details: {
-        evidence: Object.fromEntries(evidence),
-        untested: rows.filter(({ id }) => outcomes.get(id)?.kind === "untested").map(({ id }) => id),
-        failed: Object.fromEntries(
-          judged.flatMap(([id, why]) =>
-            why === undefined || outcomes.get(id)?.kind === "untested" ? [] : [[id, why]],
-          ),
-        ),
+  ...rowScenario(TABLE, [
+    {
+      tests: TESTS,
+      open: async (stack, cluster, { quick, seed }) => {
+        const folder = stack.adopt(await mkdtemp(join(tmpdir(), "holdfast-openhands-")), (path) =>
+          rm(path, { recursive: true }),
+        );
+        await writeSeededDocuments(join(folder, "documents"), 2, seed);
+        const options = {
+          namespace: "main",
+          leaseTtlMs: quick ? 600 : 3000,
+          env: { HOLDFAST_ROOT: join(folder, "documents"), HOLDFAST_OUTPUT: join(folder, "reports") },
+        };
+        const fleet = stack.adopt(await AgentFleet.start(cluster, options), (started) => started.stop());
+        const first = await fleet.startNode(NODES.killed);
+        const { holdfast } = stack.use(await fleet.client());
+        const world = { cluster, fleet, holdfast };
+        return { world, acts: fleetTurns(world, first), nodes: NODES };
       },
-    };
-  },
+    },
+  ]),
 };
-
-/** One row, when only that was asked for. */
-function chosenOf({ rows, leftOut }: RowTable, variant: string | undefined): RowTable {
-  if (variant === undefined) return { rows, leftOut };
-  const others = rows.filter(({ id }) => id !== variant).map(({ id }) => id);
-  const why = `only --variant ${variant} was asked for`;
-  return {
-    rows: rows.filter(({ id }) => id === variant),
-    leftOut: { ...leftOut, ...Object.fromEntries(others.map((id) => [id, why])) },
-  };
-}
