@@ -7,16 +7,21 @@ import { OWNERSHIP_ROWS } from "../scenarios/openhands-ownership.ts";
 import { RECOVERY_ROWS } from "../scenarios/openhands-recovery.ts";
 import { TASK_ROWS } from "../scenarios/openhands-tasks.ts";
 import { WAIT_ROWS } from "../scenarios/openhands-waits.ts";
+import { OUROBOROS_GROUPS } from "../scenarios/ouroboros.ts";
 import { RowTurns } from "../scenarios/row-turns.ts";
 import { codeWords, linksOf, readDocument, rowsUnder } from "./markdown.ts";
 import { readRowTable, whyNot, type Row, type RowOutcome } from "../scenarios/row-run.ts";
 
-const { rows, leftOut } = readRowTable(join(import.meta.dirname, "../scenarios/openhands.rows.json"));
+const OPENHANDS = [CONVERSATION_ROWS, WAIT_ROWS, TASK_ROWS, RECOVERY_ROWS, FAILURE_ROWS, DAMAGE_ROWS, OWNERSHIP_ROWS];
+const tables: readonly (readonly [string, readonly Readonly<Record<string, unknown>>[]])[] = [
+  ["openhands", OPENHANDS],
+  ["ouroboros", OUROBOROS_GROUPS.map(({ tests }) => tests)],
+];
 
-test("every test of the table has a row, and only one; what is left out is no row", () => {
+test.each(tables)("%s: every test of the table has a row, and only one; what is left out is no row", (name, groups) => {
+  const { rows, leftOut } = readRowTable(join(import.meta.dirname, `../scenarios/${name}.rows.json`));
   const ids = rows.map(({ id }) => id);
-  const groups = [CONVERSATION_ROWS, WAIT_ROWS, TASK_ROWS, RECOVERY_ROWS, FAILURE_ROWS, DAMAGE_ROWS, OWNERSHIP_ROWS];
-  const tests = groups.flatMap((group) => Object.keys(group));
+  const tests = groups.flatMap((each) => Object.keys(each));
   expect(tests.filter((id) => !ids.includes(id))).toEqual([]);
   expect(tests).toHaveLength(new Set(tests).size);
   expect(Object.keys(leftOut).filter((id) => ids.includes(id))).toEqual([]);
@@ -26,6 +31,7 @@ test("docs/test-matrix.md says of each promise of recovery which rows and tests 
   const root = join(import.meta.dirname, "../..");
   const promises = rowsUnder(readDocument(root, "docs/test-matrix.md"), "After the death of a node", "Rows", "Tests");
   expect(promises.length).toBeGreaterThan(0);
+  const { rows } = readRowTable(join(import.meta.dirname, "../scenarios/openhands.rows.json"));
   const known = new Set(rows.map(({ id }) => id));
   for (const [promise = "", shown = "", tests = ""] of promises) {
     const named = codeWords(shown);

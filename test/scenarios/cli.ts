@@ -13,6 +13,7 @@ import { fencing } from "./fencing.ts";
 import { flowControl } from "./flow-control.ts";
 import { mainJob } from "./main-job.ts";
 import { openhands } from "./openhands.ts";
+import { ouroboros } from "./ouroboros.ts";
 import { rollingRestart } from "./rolling-restart.ts";
 import { brokenLine, resultLine, type ResultLine, type Scenario } from "./scenario.ts";
 
@@ -26,6 +27,9 @@ const SCENARIOS: readonly Scenario[] = [
   rollingRestart,
   openhands,
 ];
+/** Those with rows that no test shows yet: run by their name only. */
+const UNFINISHED: readonly Scenario[] = [ouroboros];
+const EVERY = [...SCENARIOS, ...UNFINISHED];
 const Seed = z.coerce.number().int().min(0).max(0xffff_ffff);
 
 const { values, positionals, unreadable } = readArguments();
@@ -64,7 +68,7 @@ function readArguments() {
 /** What is wrong with the command; undefined when nothing is. */
 function complaint(chosen: readonly Scenario[]): string | undefined {
   if (unreadable !== undefined) return unreadable;
-  const known = SCENARIOS.map((scenario) => scenario.name).join(", ");
+  const known = EVERY.map((scenario) => scenario.name).join(", ");
   if (chosen.length === 0) return `Scenario "${name}": there is none. Name one of ${known}, or all.`;
   if (!seed.success) return `--seed ${values.seed}: expected a whole number from 0.`;
   const { variant } = asked;
@@ -89,7 +93,7 @@ function print(line: ResultLine): void {
 }
 
 async function main(): Promise<void> {
-  const chosen = name === "all" ? SCENARIOS : SCENARIOS.filter((scenario) => scenario.name === name);
+  const chosen = name === "all" ? SCENARIOS : EVERY.filter((scenario) => scenario.name === name);
   const wrong = complaint(chosen);
   if (wrong !== undefined) {
     asked.say(wrong);

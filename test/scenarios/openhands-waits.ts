@@ -1,67 +1,12 @@
 import { strict as assert } from "node:assert";
-import { agentNamed, ASK_OWNER, defineAgent } from "@holdfast/agents";
 import { z } from "zod";
 import { waitUntil } from "../harness/wait-until.ts";
 import { NODES } from "./openhands-fleet.ts";
-import { chiefOf, steps, task, type Call } from "./row-agents.ts";
-import { RowTalk } from "./row-talk.ts";
+import { chiefOf, steps, task } from "./row-agents.ts";
+import { ask, asker, Asking } from "./row-asking.ts";
 import type { RowEvidence, RowStage, RowTest } from "./row-run.ts";
 
-/** A conversation that asks in which order a report shall list two documents, and its question. */
-class Asking {
-  readonly talk: RowTalk;
-  readonly #stage: RowStage;
-
-  constructor(stage: RowStage, id: string) {
-    this.talk = new RowTalk(stage, id);
-    this.#stage = stage;
-  }
-
-  /** @returns key of the question, once it stands */
-  async begin(): Promise<string> {
-    const input = { ...agentNamed("surveyor"), prompt: "Survey the documents in ." };
-    await this.#stage.holdfast.conversations.start(this.talk.id, input);
-    return this.question("open");
-  }
-
-  question(status: string): Promise<string> {
-    return waitUntil(
-      `the question of ${this.talk.id} is ${status}`,
-      async () => {
-        const calls = await this.#stage.holdfast.delegations(this.talk.key);
-        const key = calls.find(({ src }) => src === "ownerWait")?.key;
-        const header = key === undefined ? undefined : await this.#stage.holdfast.read.header(key);
-        return header?.list["status"] === status && key;
-      },
-      { timeoutMs: 60_000 },
-    );
-  }
-
-  reply(question: string, answerId: string, value: string) {
-    return this.#stage.holdfast.send(question, { type: "answer", answerId, value });
-  }
-
-  /** The one result of the question, as its conversation has it. */
-  async result(): Promise<string> {
-    await waitUntil(
-      `the result of ${this.talk.id} is applied`,
-      async () => {
-        const calls = await this.#stage.holdfast.delegations(this.talk.key);
-        return calls.some(({ src, appliedTimes }) => src === "ownerWait" && appliedTimes === 1);
-      },
-      { timeoutMs: 60_000 },
-    );
-    const results = (await this.talk.said()).filter((text) => /answer|declin/.test(text));
-    assert.equal(results.length, 1, results.join("; "));
-    return results[0] ?? "";
-  }
-}
-
 const Answer = z.object({ answer: z.string() });
-const ask = (question: string, more: Readonly<Record<string, unknown>> = {}): Call => ({
-  name: "ask_owner",
-  arguments: { question, ...more },
-});
 /** Long enough for the node to die first, about as long as nobody is there. ms */
 const EXPIRES_MS = 3000;
 
@@ -102,7 +47,6 @@ export const WAIT_ROWS: Readonly<Record<string, RowTest>> = {
 
   "wait-expires": async (stage) => {
     const asking = new Asking(stage, "wait-expires");
-    const asker = defineAgent({ name: "asker", model: "puppet", tools: [ASK_OWNER] });
     await stage.until("eve");
     await asking.talk.begin({ agent: asker, prompt: steps([ask("quick?", { expiresInMs: EXPIRES_MS })]) });
     const question = await asking.question("open");
@@ -122,7 +66,6 @@ export const WAIT_ROWS: Readonly<Record<string, RowTest>> = {
 
   "wait-of-child": async (stage) => {
     const asking = new Asking(stage, "wait-of-child");
-    const asker = defineAgent({ name: "asker", model: "puppet", tools: [ASK_OWNER] });
     await asking.talk.begin({ ...chiefOf([asker]), prompt: steps([task("asker", steps([ask("which file?")]))]) });
     const question = await asking.question("open");
     const isShown = () =>
@@ -143,7 +86,6 @@ export const WAIT_ROWS: Readonly<Record<string, RowTest>> = {
 
   "wait-of-other-call": async (stage) => {
     const asking = new Asking(stage, "wait-of-other");
-    const asker = defineAgent({ name: "asker", model: "puppet", tools: [ASK_OWNER] });
     await asking.talk.begin({ agent: asker, prompt: steps([ask("the first?"), ask("the second?")]) });
     const questions = await waitUntil("both questions are open", async () => {
       const calls = await stage.holdfast.delegations(asking.talk.key);

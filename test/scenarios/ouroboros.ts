@@ -1,0 +1,24 @@
+import { join } from "node:path";
+import { DEATH_GROUPS } from "./ouroboros-deaths.ts";
+import { KILLED_FAULTS } from "./ouroboros-faults.ts";
+import { killed } from "./ouroboros-fleet.ts";
+import { STOP_GROUPS } from "./ouroboros-stops.ts";
+import { WAIT_FAULTS, WAIT_PROMISES } from "./ouroboros-waits.ts";
+import { rowScenario, type RowGroup } from "./row-scenario.ts";
+import type { Scenario } from "./scenario.ts";
+
+/** Each with a fleet of its own, one after the other. */
+export const OUROBOROS_GROUPS: readonly RowGroup[] = [
+  killed({ ...WAIT_PROMISES, ...WAIT_FAULTS, ...KILLED_FAULTS }),
+  ...DEATH_GROUPS,
+  ...STOP_GROUPS,
+];
+
+/**
+ * What becomes of work that waits for its owner, is restarted as planned, has a budget, or is cancelled: case by case, invariant by invariant and
+ * reported fault by reported fault, on agent nodes that end in the middle. A row without a test of its own is false.
+ */
+export const ouroboros: Scenario = {
+  name: "ouroboros",
+  ...rowScenario(join(import.meta.dirname, "ouroboros.rows.json"), OUROBOROS_GROUPS),
+};
