@@ -25,6 +25,7 @@ export interface NodeParts {
   readonly view: FleetView;
   readonly services: NodeServices;
   readonly membership: Membership;
+  readonly leases: LeaseKeeper;
   readonly partitions: PartitionSet;
   readonly placement: PlacementLoop;
   readonly commands: OperatorCommands;
@@ -87,7 +88,7 @@ export function createNodeParts(options: RuntimeNodeOptions, { replaced, stoppin
     mayPlan: () => membership.state === "serving" && !stopping.aborted && leases.isFresh,
     abilities: () => ({ ...describe(), weight: options.weight ?? 1 }),
   });
-  return { view, services, membership, partitions, placement, commands };
+  return { view, services, membership, leases, partitions, placement, commands };
 }
 
 function createServices(

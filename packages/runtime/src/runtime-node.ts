@@ -18,6 +18,7 @@ import type { RuntimeSettings } from "./settings.ts";
  *   N1 claim, then act: nothing of a partition starts before its lease is ours
  *   N2 a greater epoch ends our part of a partition at once, its jobs included
  *   N3 a planned leave moves ownership at once and keeps custody of running jobs until they settle or the grace time ends (F22)
+ *   N4 nobody is waited for who does not answer for longer than a lease lasts: by then others own what was ours
  */
 export class RuntimeNode {
   readonly name: string;
@@ -106,7 +107,7 @@ export class RuntimeNode {
     });
     await membership.beat();
     await this.#endOfPlanning();
-    await partitions.releaseAll();
+    if (!(await this.#releaseAll())) return this.stop();
     const deadlineMs = clock.monotonicMs() + this.settings.drainGraceMs;
     while (this.jobs.size > 0 && clock.monotonicMs() < deadlineMs && !this.#stopping.signal.aborted)
       await this.#wait(50);
@@ -115,13 +116,13 @@ export class RuntimeNode {
 
   /** Leaves now: running jobs are given up, their partitions released. */
   async stop(): Promise<void> {
-    const { membership, partitions, commands } = this.#parts;
+    const { membership, commands } = this.#parts;
     if (membership.state === "left") return;
     membership.state = "draining"; // what is released now must not be claimed again
     this.#duties.stop();
     for (const key of this.jobs.keys()) this.jobs.stop(key, "the node stops");
     await this.#endOfPlanning();
-    await partitions.releaseAll(() => Promise.resolve(true));
+    await this.#releaseAll(() => Promise.resolve(true));
     membership.state = "left";
     await membership.beat();
     this.#stopping.abort();
@@ -192,6 +193,26 @@ export class RuntimeNode {
   /** What is being claimed is released with the rest. A claim that hangs is left to those who stay. */
   #endOfPlanning(): Promise<void> {
     return Promise.race([this.#parts.partitions.settled(), this.#wait(this.settings.leaseTtlMs)]);
+  }
+
+  /** N4. @returns false when nobody answers any more; a release that failed while somebody does is left to the end of its lease */
+  async #releaseAll(announce?: () => Promise<boolean>): Promise<boolean> {
+    const { leases, membership, partitions } = this.#parts;
+    let failure: string | undefined;
+    let isOver = false;
+    const over = partitions
+      .releaseAll(announce)
+      .catch((error: unknown) => (failure = toPlainFault(error, "HF-4001").message))
+      .finally(() => (isOver = true));
+    for (;;) {
+      await Promise.race([this.#wait(this.settings.heartbeatMs), ...(isOver ? [] : [over])]);
+      if (isOver && failure === undefined) return true;
+      const isAnswered = await membership.beat();
+      if (isAnswered ? !isOver : leases.isFresh) continue;
+      const reason = failure ?? "no answer";
+      this.#options.telemetry.warn("node.unreleased", { node: this.name, partitions: this.partitions.size, reason });
+      return isAnswered;
+    }
   }
 
   #wait(ms: number): Promise<void> {

@@ -37,6 +37,37 @@ describe("who owns a partition", () => {
     expect(fleet.context(key)).toMatchObject({ errors: [{ code: "HF-3010" }] });
   });
 
+  test.each([
+    ["drain", "fails"],
+    ["drain", "hangs"],
+    ["stop", "fails"],
+    ["stop", "hangs"],
+  ] as const)(
+    "N4: a leave that nobody answers ends about when the leases do (%s, its release %s); the next one has everything, the job as well",
+    async (leave, how) => {
+      const fleet = new MemoryFleet();
+      const first = await fleet.alone("n1");
+      const key = await fleet.born("errand", "e");
+      await fleet.send(key, { type: "RUN", src: "free" });
+      await fleet.until("the job runs", () => fleet.desk.of("free").length === 1);
+      if (how === "hangs")
+        for (const partition of PARTITIONS)
+          fleet.broker.faults.next("fleetCas", { kind: "hang" }, { node: "n1", about: `lease.${partition}` });
+      let hasLeft = false;
+      const leaving = first.node[leave]().then(() => (hasLeft = true));
+      first.disconnect();
+      const { leaseTtlMs, heartbeatMs } = first.node.settings;
+      await fleet.clock.advance(2 * leaseTtlMs + 6 * heartbeatMs);
+      expect(hasLeft).toBe(true);
+      await leaving;
+      expect(fleet.events("node.unreleased", "n1").length).toBeGreaterThan(0);
+      first.kill();
+      const second = await fleet.alone("n2");
+      expect(holders(fleet)).toEqual(PARTITIONS.map(() => second.node.incarnation));
+      await fleet.until("the job runs again", () => fleet.desk.of("free").length === 2);
+    },
+  );
+
   test("F14: a node that was replaced under its name while it was stopped ends when it goes on, and disturbs nobody", async () => {
     const fleet = new MemoryFleet();
     const first = await fleet.alone("n1");
