@@ -8,7 +8,9 @@ export function resultText(result: SendResult): string {
     case "ignored":
       return `already so, at revision ${result.rev}`;
     case "accepted":
-      return "accepted and stored; no node has answered yet";
+      return result.stopped === undefined
+        ? "accepted and stored; no node has answered yet"
+        : `accepted and stored; it is applied when "holdfast panic clear" has lifted the stop of the fleet (${result.stopped})`;
     case "refused":
       return `refused: ${result.code} ${result.reason}`;
   }

@@ -1,5 +1,5 @@
-import { watchBucket, type Link } from "@holdfast/jetstream";
-import { NodeLoad, RuntimeFault } from "@holdfast/protocol";
+import { watchBucket, type KvValue, type Link } from "@holdfast/jetstream";
+import { NodeLoad, PANIC_KEY, parsePanic, RuntimeFault, type PanicState } from "@holdfast/protocol";
 
 /** How many messages of one client may wait for an answer at the same time. */
 export interface ClientWindow {
@@ -38,6 +38,7 @@ const LONGEST_RETRY_MS = 10_000;
  *   G1 refused means: nothing was sent, nothing was stored; the same message may be sent later
  *   G2 what a node said holds for the time it gave, counted from its arrival: a node that died refuses nobody for long
  *   G4 those who are told to come back are told different times, at the pace of the answers: they do not all come at once
+ *   G5 while the fleet is stopped nobody is let in; a client that does not know of it yet is told once its message is stored
  *   G3 a client that cannot hear the nodes is bounded by its own window alone
  */
 export class BusyGate {
@@ -46,6 +47,7 @@ export class BusyGate {
   /** Node → partition → what it said. */
   readonly #told = new Map<string, ReadonlyMap<string, Told>>();
   readonly #closing = new AbortController();
+  #panic: PanicState | undefined;
   #total = 0;
   /** Time between two answers lately. */
   #spacingMs = FIRST_GUESS_MS;
@@ -65,6 +67,7 @@ export class BusyGate {
    */
   enter(partition: string): () => void {
     this.#watch();
+    if (this.#panic?.isRaised === true) throw stopped(this.#panic); // G5
     const own = this.#unanswered.get(partition) ?? 0;
     const told = this.#toldOf(partition);
     if (told !== undefined) throw busy(partition, told.waiting, Math.max(told.retryAfterMs, this.#nextTurnMs()));
@@ -78,6 +81,11 @@ export class BusyGate {
 
   close(): void {
     this.#closing.abort();
+  }
+
+  /** The stop flag was read, by whoever had reason to. */
+  knows(panic: PanicState): void {
+    if (panic.revision > (this.#panic?.revision ?? 0)) this.#panic = panic;
   }
 
   /** G2. */
@@ -117,16 +125,26 @@ export class BusyGate {
 
   async #listen(): Promise<void> {
     const { link, fleetBucket } = this.#options;
-    const reader = await watchBucket(link, {
-      bucket: fleetBucket,
-      keys: "busy.>",
-      signal: this.#closing.signal,
-      onFault: () => (this.#watchedAtMs = performance.now()),
-      deliver: ({ key, bytes, removed }) => this.#take(key.slice("busy.".length), removed ? undefined : bytes),
-    });
+    const watch = (keys: string, deliver: (value: KvValue) => void): Promise<{ stop(): Promise<void> }> =>
+      watchBucket(link, {
+        bucket: fleetBucket,
+        keys,
+        signal: this.#closing.signal,
+        onFault: () => (this.#watchedAtMs = performance.now()),
+        deliver,
+      });
+    const readers = await Promise.all([
+      watch(PANIC_KEY, ({ bytes, seq, removed }) => {
+        if (!removed) this.knows(parsePanic(parseJson(bytes), seq));
+      }),
+      watch("busy.>", ({ key, bytes, removed }) => this.#take(key.slice("busy.".length), removed ? undefined : bytes)),
+    ]);
     this.#watchedAtMs = Number.POSITIVE_INFINITY;
-    this.#closing.signal.addEventListener("abort", () => void reader.stop(), { once: true });
-    if (this.#closing.signal.aborted) await reader.stop();
+    const stop = async (): Promise<void> => {
+      for (const reader of readers) await reader.stop();
+    };
+    this.#closing.signal.addEventListener("abort", () => void stop(), { once: true });
+    if (this.#closing.signal.aborted) await stop();
   }
 
   #take(node: string, bytes: Uint8Array | undefined): void {
@@ -151,10 +169,21 @@ function busy(partition: string, waiting: number, retryAfterMs: number): Runtime
   );
 }
 
-function readLoad(bytes: Uint8Array): NodeLoad | undefined {
+function stopped({ by, reason, revision }: PanicState): RuntimeFault {
+  return new RuntimeFault(
+    "HF-3021",
+    `The fleet is stopped (by ${by || "somebody"}: ${reason}); nothing was sent. Send it again when "holdfast panic clear" has lifted that.`,
+    { facts: { revision } },
+  );
+}
+
+/** A value that nobody can read says nothing. */
+const readLoad = (bytes: Uint8Array): NodeLoad | undefined => NodeLoad.safeParse(parseJson(bytes)).data;
+
+function parseJson(bytes: Uint8Array): unknown {
   try {
-    return NodeLoad.safeParse(JSON.parse(new TextDecoder().decode(bytes))).data;
+    return JSON.parse(new TextDecoder().decode(bytes));
   } catch {
-    return undefined; // a value that nobody can read says nothing
+    return undefined; // the schema then says what is missing
   }
 }

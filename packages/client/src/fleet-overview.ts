@@ -23,6 +23,8 @@ export interface NodeOverview {
   readonly custody: number;
   /** Age of its last heartbeat by the server's clock, ms. */
   readonly silentMs: number;
+  /** Revision of the newest stop flag that it has obeyed. */
+  readonly stopRevision?: number;
 }
 
 export interface PartitionOverview {
@@ -74,6 +76,7 @@ export function fleetOverview(
       jobs: node.jobs,
       custody: node.custody.length,
       silentMs,
+      ...(node.stopRevision !== undefined && { stopRevision: node.stopRevision }),
     };
   });
   const leases = new Map(fleet.leases.map((lease) => [lease.partition, lease]));

@@ -20,6 +20,7 @@ import { foldDelegations, type Delegation } from "./family/delegations.ts";
 import type { FamilyEntry } from "./family/family-entry.ts";
 import { readFamily, type FamilyOptions } from "./family/read-family.ts";
 import { readEvents, type EventsOptions, type ReceivedEvent } from "./events/read-events.ts";
+import { PanicDesk } from "./panic-desk.ts";
 import { StuckDesk } from "./stuck-desk.ts";
 import { NamespaceReader } from "./namespace-reader.ts";
 
@@ -46,6 +47,8 @@ export class HoldfastClient {
   readonly conversations: ConversationDesk;
   /** What is stuck, and what an operator can do about it; needs an operator's permissions. */
   readonly stuck: StuckDesk;
+  /** Stops the whole fleet, and lifts that; needs an operator's permissions. */
+  readonly panic: PanicDesk;
   readonly #options: HoldfastClientOptions;
   readonly #sender: MessageSender;
   #homes: ReadonlyMap<string, string>;
@@ -59,6 +62,7 @@ export class HoldfastClient {
     const subjects = subjectsOf(options.namespace);
     this.read = new NamespaceReader({ link, codec, subjects, manifest });
     this.stuck = new StuckDesk({ link, codec, subjects, manifest, principal, randomHex, read: this.read });
+    this.panic = new PanicDesk({ link, subjects, principal, randomHex, read: this.read });
     this.conversations = new ConversationDesk(this, randomHex);
     this.#sender = new MessageSender({
       link,

@@ -6,6 +6,7 @@ export { readEvents, type EventsOptions, type ReceivedEvent } from "./events/rea
 export { type ConversationStart, type FinalAnswer, type ForkOptions } from "./conversation-desk.ts";
 export { HoldfastClient, type HoldfastClientOptions, type StartOptions } from "./holdfast-client.ts";
 export { type SendOptions, type SendResult } from "./message-sender.ts";
+export { PanicDesk, type PanicAnswers } from "./panic-desk.ts";
 export { StuckDesk, type CommandResult, type ExportedActor } from "./stuck-desk.ts";
 export { type StuckRow } from "./stuck-rows.ts";
 export {

@@ -15,6 +15,7 @@ import {
 } from "@holdfast/protocol";
 import { setTimeout as delay } from "node:timers/promises";
 import { BusyGate, type ClientWindow } from "./busy-gate.ts";
+import { readPanic } from "./panic-desk.ts";
 import { ReplyInbox } from "./reply-inbox.ts";
 
 export interface SendOptions {
@@ -24,8 +25,11 @@ export interface SendOptions {
   readonly timeoutMs?: number;
 }
 
-/** `accepted`: stored, the actor has not answered in time. Everything else is what the actor said. */
-export type SendResult = MessageOutcome | { readonly kind: "accepted" };
+/**
+ * `accepted`: stored, the actor has not answered in time; with `stopped`: nor will it before the stop of the fleet is lifted, and then it gets
+ * the message. Everything else is what the actor said.
+ */
+export type SendResult = MessageOutcome | { readonly kind: "accepted"; readonly stopped?: string };
 
 export interface MessageSenderOptions {
   readonly link: Link;
@@ -65,7 +69,7 @@ export class MessageSender {
     });
   }
 
-  /** @throws RuntimeFault HF-3006 (S3), HF-3020 when too much waits: nothing was sent, `retryAfterMs` of its facts says when to come back (S4), HF-4004 when the stream refuses, HF-4007 without permission, HF-4008 when nobody knows whether it was stored */
+  /** @throws RuntimeFault HF-3006 (S3), HF-3020 when too much waits: nothing was sent, `retryAfterMs` of its facts says when to come back (S4), HF-3021 while the fleet is stopped: nothing was sent, HF-4004 when the stream refuses, HF-4007 without permission, HF-4008 when nobody knows whether it was stored */
   async send(key: string, body: EnvelopeBody, options: SendOptions = {}): Promise<SendResult> {
     const leave = this.#gate.enter(parseActorKey(key).partition); // S4
     try {
@@ -167,6 +171,12 @@ export class MessageSender {
         `Message to ${subject}: ${stored.kind} (${stored.reason}). Send it again under the same idempotency key.`,
         stored.kind === "refused" && stored.retryable ? { facts: { retryAfterMs: REFUSED_RETRY_MS } } : {},
       );
+    }
+    const panic = await readPanic(link, subjects).catch(() => undefined); // who is not answered for a second has reason to ask
+    if (panic !== undefined) this.#gate.knows(panic);
+    if (panic?.isRaised === true) {
+      wait.extend(0);
+      return (await wait.outcome) ?? { kind: "accepted", stopped: panic.reason };
     }
     wait.extend(Math.max(0, timeoutMs - (performance.now() - startedAtMs)));
     const considered = new AbortController();

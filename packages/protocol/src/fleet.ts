@@ -25,6 +25,8 @@ export const Heartbeat = z.object({
   jobs: z.number(),
   /** Keys of jobs this process still runs for partitions it no longer owns. */
   custody: z.array(z.string()).max(512),
+  /** Revision of the newest stop flag that it has obeyed; absent while there was none, and in builds that know of none. */
+  stopRevision: z.number().int().optional(),
 });
 export type Heartbeat = z.infer<typeof Heartbeat>;
 
@@ -57,6 +59,8 @@ export const Lease = z.object({
   crashes: z.number().int().min(0).optional(),
   /** Nothing when absent. */
   needs: PartitionNeeds.optional(),
+  /** Newest stop flag that a claim knew of, and whether the work that it had cut off was set aside since; absent while there was none. */
+  stop: z.object({ revision: z.number().int(), isSettled: z.boolean() }).optional(),
   /** Broker time never goes below this for the partition. */
   floorMs: z.number(),
   /** Random token of the write attempt. */

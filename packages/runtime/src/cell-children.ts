@@ -94,6 +94,15 @@ export class CellChildren {
     return children.some(({ kind, status, key }) => kind === "job" && status === "active" && !jobs.has(key));
   }
 
+  /** Whether the record has an active job that was neither handed to the table here nor is on its way there. */
+  get hasCutOffJobs(): boolean {
+    const children = Object.values(this.#options.record()?.snapshot.children ?? {});
+    const { jobs } = this.#options.services;
+    return children.some(
+      ({ kind, status, key }) => kind === "job" && status === "active" && !jobs.has(key) && !this.#starting.has(key),
+    );
+  }
+
   /** Volatile hosts end with the copy in memory; jobs go on, their outcome comes through the inbox. */
   stop(): void {
     for (const hosted of this.#hosts.values()) hosted.stop();

@@ -7,6 +7,7 @@ import type { PayloadStore } from "./blobs/payload-store.ts";
 import type { CrashEvidence } from "./crash-loop/crash-evidence.ts";
 import type { PartitionTrial } from "./crash-loop/partition-trial.ts";
 import type { FlowControl } from "./flow-control.ts";
+import type { CutOffWork } from "./holds/cut-off-work.ts";
 import type { JobAttempt, JobTable } from "./job-table.ts";
 import type {
   CrashPoints,
@@ -83,6 +84,8 @@ export interface CellHost {
   readonly signal: AbortSignal;
   /** Present while its actors are tried one by one: former owners died in a row. */
   readonly trial: PartitionTrial | undefined;
+  /** Present when its work was cut off by a stop of the fleet: what was pending then does not go on by itself. */
+  readonly cutOff: CutOffWork | undefined;
   /** Mailbox was read up to the claim: timers and recovered jobs may run (F23). */
   readonly isCaughtUp: boolean;
   /** The lease is proven fresh now; checked at the point of use (F36). */

@@ -4,6 +4,7 @@ import { localStepOf } from "./cell-items.ts";
 import type { CellParts } from "./cell-parts.ts";
 import type { Applied } from "./cell-stepper.ts";
 import { clearOutbox, fitToMachine, passOverMessage } from "./cell-stores.ts";
+import { holdCutOff } from "./holds/hold-cut-off.ts";
 import { MissingMessages } from "./link-gaps/missing-messages.ts";
 import { resendMissing, resendRequestOf } from "./link-gaps/resend-missing.ts";
 import { endWait, type MailboxItem } from "./mailbox.ts";
@@ -83,7 +84,7 @@ export class CellWork {
         return true;
       case "ensureJobs":
         if (mailbox.hasOverflow) host.recheckLater(key);
-        else children.ensureJobs();
+        else await this.#ensureJobs();
         return true;
       case "rehydrate":
         await this.#reoffer(); // also what was set aside since it was loaded
@@ -92,6 +93,14 @@ export class CellWork {
       case "clean":
         return !mailbox.isEmpty || clearOutbox(stores);
     }
+  }
+
+  async #ensureJobs(): Promise<void> {
+    const { host, key, children } = this.#parts;
+    const verdict = host.cutOff === undefined ? "free" : await holdCutOff(this.#parts, children);
+    if (verdict === "free") children.ensureJobs();
+    else if (verdict === "held") this.forget(); // what is loaded from now on finds that it is held
+    else host.recheckLater(key);
   }
 
   /** @returns false when there is nothing here to step: absent, unreadable, or no longer ours */

@@ -64,11 +64,15 @@ export class LeaseKeeper {
     return elapsedMs < ttlMs && Math.abs(wallElapsedMs - elapsedMs) < ttlMs;
   }
 
-  /** @returns the claimed lease, or undefined when another node was faster or nobody knows */
+  /**
+   * @param stopRevision  newest stop flag that this node knows of; 0 for none
+   * @returns the claimed lease, or undefined when another node was faster or nobody knows
+   */
   async claim(
     partition: string,
     seen: SeenLease | undefined,
     position: StreamIdentity,
+    stopRevision = 0,
   ): Promise<HeldLease | undefined> {
     const former = seen?.lease;
     const hasDied = former?.state === "held" && former.holder !== this.#options.incarnation;
@@ -88,6 +92,7 @@ export class LeaseKeeper {
       ...(former?.needs !== undefined && { needs: former.needs }),
       ...(former?.records !== undefined && { records: former.records }),
       ...(crashes > 0 && { crashes }),
+      ...(stopRevision > 0 && { stop: stopOf(former, stopRevision) }),
       token: this.#options.random.hex(8),
     });
   }
@@ -118,6 +123,16 @@ export class LeaseKeeper {
         crashes === (lease.crashes ?? 0);
       if (isSame) return true;
       return (await this.#rewrite(partition, held, next)) !== undefined;
+    });
+  }
+
+  /** What the stop flag of the claim had cut off is set aside. @returns false when the lease is no longer ours */
+  settleStop(partition: string): Promise<boolean> {
+    return this.#inTurn(partition, async (held) => {
+      const { stop } = held.lease;
+      if (stop === undefined || stop.isSettled) return true;
+      const lease = { ...held.lease, stop: { ...stop, isSettled: true } };
+      return (await this.#rewrite(partition, held, lease)) !== undefined;
     });
   }
 
@@ -171,6 +186,12 @@ export class LeaseKeeper {
     this.#held.set(partition, held);
     return held;
   }
+}
+
+/** A partition that nobody had owned before had nothing to be cut off. */
+function stopOf(former: Lease | undefined, revision: number): NonNullable<Lease["stop"]> {
+  if (former?.stop !== undefined && former.stop.revision >= revision) return former.stop;
+  return { revision, isSettled: former === undefined };
 }
 
 /** Records of another generation say nothing; an owner that has stored none knows no better than the one before. */

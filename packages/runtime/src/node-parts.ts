@@ -18,6 +18,8 @@ import { Quarantine } from "./quarantine/quarantine.ts";
 import type { RuntimeNodeOptions } from "./runtime-node-options.ts";
 import { compileTypes } from "./served-types.ts";
 import { resolveSettings } from "./settings.ts";
+import { NodeStop } from "./stop-flags/node-stop.ts";
+import { StopFlag } from "./stop-flags/stop-flag.ts";
 import { WriteSwitch } from "./write-switch.ts";
 
 /** What one node is made of. */
@@ -29,6 +31,7 @@ export interface NodeParts {
   readonly partitions: PartitionSet;
   readonly placement: PlacementLoop;
   readonly commands: OperatorCommands;
+  readonly stopFlag: StopFlag;
 }
 
 export interface NodeCallbacks {
@@ -49,17 +52,19 @@ export function createNodeParts(options: RuntimeNodeOptions, { replaced, stoppin
   const view = new FleetView({ clock, telemetry, ttlMs: settings.leaseTtlMs });
   const leases = new LeaseKeeper({ incarnation, fleet, clock, random, time, ttlMs: settings.leaseTtlMs });
   const services = createServices(options, { incarnation, settings, time, view, stopping });
+  const stopFlag = new StopFlag({ fleet, telemetry, changed: () => nodeStop.obey() });
   const partitions: PartitionSet = new PartitionSet({
     services,
     fleet,
     leases,
     view,
+    stopFlag,
     announce: () => membership.beat(),
     beforeTakeUp: (partition) => commands.beforeTakeUp(partition),
     moved: () => placement.plan(),
   });
   const { owners } = partitions;
-  const describe = () => describeNode(options, services, owners, startedAtMs);
+  const describe = () => ({ ...describeNode(options, services, owners, startedAtMs), ...nodeStop.told });
   const commands = new OperatorCommands({ services, bucket: ports.stuck, owners });
   const membership = new Membership({
     name,
@@ -74,6 +79,14 @@ export function createNodeParts(options: RuntimeNodeOptions, { replaced, stoppin
     replaced,
     describe,
   });
+  const nodeStop = new NodeStop({
+    flag: stopFlag,
+    jobs: services.jobs,
+    partitions,
+    telemetry,
+    announce: () => (membership.state === "joining" ? Promise.resolve() : membership.beat()),
+    moved: () => placement.plan(),
+  });
   const placement = new PlacementLoop({
     name,
     incarnation,
@@ -85,10 +98,10 @@ export function createNodeParts(options: RuntimeNodeOptions, { replaced, stoppin
     telemetry,
     settings,
     // What we know of the fleet is as old as our last heartbeat.
-    mayPlan: () => membership.state === "serving" && !stopping.aborted && leases.isFresh,
+    mayPlan: () => membership.state === "serving" && !stopping.aborted && leases.isFresh && nodeStop.mayClaim,
     abilities: () => ({ ...describe(), weight: options.weight ?? 1 }),
   });
-  return { view, services, membership, leases, partitions, placement, commands };
+  return { view, services, membership, leases, partitions, placement, commands, stopFlag };
 }
 
 function createServices(

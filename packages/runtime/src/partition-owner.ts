@@ -5,6 +5,7 @@ import type { CellCounter, CellHost, CellReport, JobTurn, NodeServices } from ".
 import { RestingActors } from "./counterparts/resting-actors.ts";
 import { Cursor } from "./cursor.ts";
 import { PartitionTrial } from "./crash-loop/partition-trial.ts";
+import type { CutOffWork } from "./holds/cut-off-work.ts";
 import { InboxIntake } from "./inbox-intake.ts";
 import { JobCustody } from "./job-custody.ts";
 import type { JobAttempt } from "./job-table.ts";
@@ -24,6 +25,8 @@ export interface PartitionOwnerOptions {
   readonly from: number;
   /** Former owners died in a row: its actors are tried one by one. */
   readonly isSuspect: boolean;
+  /** Its work was cut off before: what was pending then is set aside. */
+  readonly cutOff: CutOffWork | undefined;
   readonly services: NodeServices;
   readonly mayStartEffects: () => boolean;
   readonly isRunElsewhere: (jobKey: string, runner: string | undefined) => boolean;
@@ -118,6 +121,10 @@ export class PartitionOwner implements CellHost {
 
   get trial(): PartitionTrial | undefined {
     return this.#trial;
+  }
+
+  get cutOff(): CutOffWork | undefined {
+    return this.#options.cutOff;
   }
 
   /** Whether nothing of it has taken this node down for a while; what is left of a trial ends with that. */

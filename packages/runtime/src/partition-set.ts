@@ -4,6 +4,7 @@ import { CRASHES_UNTIL_TRIAL } from "./crash-loop/partition-trial.ts";
 import type { FleetView } from "./fleet-view.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import { LostData } from "./lost-data.ts";
+import { CutOffWork } from "./holds/cut-off-work.ts";
 import { PartitionOwner } from "./partition-owner.ts";
 import type { PlacementPlan } from "./placement.ts";
 import type { FleetRegistry } from "./ports/index.ts";
@@ -12,12 +13,14 @@ import { findWork, type FoundWork } from "./rehydration/find-work.ts";
 import { inParallel } from "./rehydration/in-parallel.ts";
 import { writeCheckpoint } from "./rehydration/partition-checkpoint.ts";
 import { sweepPartition } from "./rehydration/sweeper.ts";
+import type { StopFlag } from "./stop-flags/stop-flag.ts";
 
 export interface PartitionSetOptions {
   readonly services: NodeServices;
   readonly fleet: FleetRegistry;
   readonly leases: LeaseKeeper;
   readonly view: FleetView;
+  readonly stopFlag: StopFlag;
   /** Stores a heartbeat that names the jobs this process keeps of partitions it no longer owns. */
   readonly announce: () => Promise<boolean>;
   /** A partition was taken up or given away: there may be room for the next one. */
@@ -141,6 +144,13 @@ export class PartitionSet {
     await inParallel([...this.owners.keys()], 32, (partition) => this.release(partition, announce));
   }
 
+  /** The fleet is stopped: nothing here takes another message or starts anything from this moment on, and nobody owns it when this resolves. */
+  async giveUpAll(): Promise<void> {
+    for (const owner of this.owners.values()) void owner.stop();
+    await this.settled();
+    await this.releaseAll(() => Promise.resolve(true));
+  }
+
   /** What failed is planned again at the next heartbeat, not at once. */
   #begin(partitions: readonly string[], work: () => Promise<void>): void {
     const { telemetry } = this.#options.services;
@@ -173,7 +183,7 @@ export class PartitionSet {
   /** @returns undefined when it is not ours now */
   async #claim(partition: string): Promise<TakenPartition | undefined> {
     if (this.owners.has(partition) || this.moving.has(partition)) return undefined;
-    const { services, leases, view } = this.#options;
+    const { services, leases, view, stopFlag } = this.#options;
     this.moving.add(partition);
     try {
       const startedAtMs = services.clock.monotonicMs();
@@ -182,7 +192,7 @@ export class PartitionSet {
       const inboxSeen = this.#lost.inboxSeen(partition);
       const position = await services.log.position(partition);
       const isLost = this.#lost.ofInbox(partition, inboxSeen, position);
-      const held = isLost ? undefined : await leases.claim(partition, seen, position);
+      const held = isLost ? undefined : await leases.claim(partition, seen, position, stopFlag.state.revision);
       if (held === undefined) {
         this.moving.delete(partition);
         return undefined;
@@ -200,13 +210,15 @@ export class PartitionSet {
         from: held.lease.cursor,
         isSuspect,
         services,
-        mayStartEffects: () => leases.isFresh,
+        cutOff: held.lease.stop?.isSettled === false ? this.#cutOffBy(partition) : undefined,
+        mayStartEffects: () => leases.isFresh && !stopFlag.isRaised,
         isRunElsewhere: (jobKey) => view.inCustody(jobKey, services.incarnation),
         fenced: (epoch) => this.#fence(partition, epoch),
         deaf: () => void this.#giveUpDeaf(partition),
         listNeeds: (needs) => leases.listNeeds(partition, needs),
       });
       this.owners.set(partition, owner);
+      await this.#assertGoing(partition, held.lease);
       await this.#options.beforeTakeUp(partition);
       const detectMs = silentSinceMs === undefined ? undefined : startedAtMs - silentSinceMs;
       return { owner, previousHolder: seen?.lease.holder, detectMs, claimMs };
@@ -215,6 +227,24 @@ export class PartitionSet {
       this.moving.delete(partition);
       return undefined;
     }
+  }
+
+  /** F34: a flag that was stored before the claim is seen by now. Work of the partition that it cut off is set aside by whoever claims it next. */
+  async #assertGoing(partition: string, { stop }: Lease): Promise<void> {
+    const { isRaised, revision } = await this.#options.stopFlag.read();
+    if (!isRaised && revision === (stop?.revision ?? 0)) return;
+    throw new RuntimeFault(
+      "HF-3021",
+      `Partition ${partition}: the fleet was stopped while it was claimed. It is given back.`,
+    );
+  }
+
+  #cutOffBy(partition: string): CutOffWork {
+    const { by, reason } = this.#options.stopFlag.state;
+    return new CutOffWork({
+      why: `cut off when ${by} stopped the fleet: ${reason}`,
+      settled: () => void this.#options.leases.settleStop(partition).catch(() => undefined), // with the next claim it is set aside again
+    });
   }
 
   /** What the former owner was trying when it died has taken a node down once more. */

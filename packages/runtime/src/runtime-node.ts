@@ -145,8 +145,9 @@ export class RuntimeNode {
   }
 
   #seen(value: FleetValue): void {
-    const { membership, partitions } = this.#parts;
+    const { membership, partitions, stopFlag } = this.#parts;
     this.view.take(value);
+    stopFlag.take(value);
     if (value.key === `drain.${this.name}`) this.#obey(value);
     if (value.key === "manifest" && membership.state !== "joining") void this.#layoutChanged();
     if (membership.seen(value)) partitions.recheck();

@@ -15,7 +15,9 @@ export function fleetCommand(program: Command, context: CommandContext): void {
         const { stuck, ...overview } = await holdfast.read.overview();
         const waiting = stuck.flatMap(({ reports }) => reports.filter(({ kind }) => kind === "unserved"));
         const unserved = [...new Set(waiting.map(({ key }) => key.split(".")[1] ?? key))];
-        output.result({ ...overview, unserved }, text(overview, unserved));
+        const stop = await holdfast.panic.state();
+        const stopped = stop.isRaised ? [`\nSTOPPED by ${stop.by} (${stop.reason}), revision ${stop.revision}`] : [];
+        output.result({ ...overview, unserved, stop }, [text(overview, unserved), ...stopped].join("\n"));
       }),
     );
 }

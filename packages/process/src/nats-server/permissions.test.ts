@@ -4,7 +4,7 @@ import { connect, PermissionViolationError, type NatsConnection } from "@nats-io
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { subjectsOf } from "@holdfast/protocol";
+import { PANIC_KEY, subjectsOf } from "@holdfast/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startManagedNats, type ManagedNats } from "./managed-nats.ts";
 import { accountsOf, inboxPrefixOf, type NatsUserName } from "./permissions.ts";
@@ -116,10 +116,13 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
     expect([first.duplicate, again.duplicate, again.seq]).toEqual([false, true, first.seq]);
   });
 
-  test("operator asks a node to leave", async () => {
-    const asked = await js("operator").publish(`$KV.${subjects.fleetBucket}.drain.node-a`, "{}");
-    expect(asked.stream).toBe(`KV_${subjects.fleetBucket}`);
-  });
+  test.each(["drain.node-a", PANIC_KEY])(
+    "operator writes %s: it asks a node to leave, and stops the fleet",
+    async (key) => {
+      const asked = await js("operator").publish(`$KV.${subjects.fleetBucket}.${key}`, "{}");
+      expect(asked.stream).toBe(`KV_${subjects.fleetBucket}`);
+    },
+  );
 
   test("client claims an idempotency key once", async () => {
     const bucket = await new Kvm(js("client")).open(subjects.idempotencyBucket);
@@ -223,6 +226,8 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
     ["operator", `$KV.${subjects.fleetBucket}.node.node-a`],
     ["operator", `$KV.${subjects.fleetBucket}.manifest`],
     ["client", `$KV.${subjects.fleetBucket}.drain.node-a`],
+    ["client", `$KV.${subjects.fleetBucket}.${PANIC_KEY}`],
+    ["subscriber", `$KV.${subjects.fleetBucket}.${PANIC_KEY}`],
     ["operator", `$KV.${subjects.idempotencyBucket}.k1`],
     ["subscriber", subjects.event("task", ["reader", "t1", "completed"])],
     ["subscriber", subjects.inbox(KEY)],

@@ -1,4 +1,4 @@
-import { EventKind, subjectsOf } from "@holdfast/protocol";
+import { EventKind, PANIC_KEY, subjectsOf } from "@holdfast/protocol";
 
 /** The users of a server that Holdfast starts. */
 export type NatsUserName = "node" | "client" | "operator" | "subscriber";
@@ -57,7 +57,7 @@ interface Grants {
  * Who may do what on a server that Holdfast starts. Pure.
  *
  * `node` has the fleet account to itself. `client` (a gateway or a program acting for its principals) and `operator` (reads everything, asks
- * nodes to leave, leaves commands for them, changes nothing itself) and `subscriber` (hears and reads public events, nothing else) live in
+ * nodes to leave, stops the fleet, leaves commands for them, changes nothing itself) and `subscriber` (hears and reads public events, nothing else) live in
  * accounts of their own and see only what is imported. Permissions inside one account would not hold them: the server sends
  * its answer to whatever reply subject a request names and checks no permission for it, so whoever may read a stream raw could have any
  * stored bytes published as an actor's record or as a node's message. An imported request answers into the account of the one who asked.
@@ -105,6 +105,7 @@ function operatorGrants({ ns, shards }: PermissionOptions): Grants {
     requests: [
       ...reads.requests,
       `$KV.${subjectsOf(ns).fleetBucket}.drain.*`,
+      `$KV.${subjectsOf(ns).fleetBucket}.${PANIC_KEY}`,
       // Commands to nodes; what nodes make of them is in other keys of the bucket.
       `$KV.${subjectsOf(ns).stuckBucket}.command.>`,
       "$JS.API.STREAM.NAMES",

@@ -26,7 +26,7 @@ export interface Failure {
 }
 
 /** Codes of entries under which nothing of an actor is loaded until an operator says `retry`. */
-const HOLDS: ReadonlySet<string> = new Set<ErrorCode>(["HF-3101", "HF-3102", "HF-3104"]);
+const HOLDS: ReadonlySet<string> = new Set<ErrorCode>(["HF-3101", "HF-3102", "HF-3104", "HF-3106"]);
 
 const encode = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 

@@ -27,6 +27,7 @@ export async function takeUpPartition(
   const { clock } = services;
   const foundAtMs = clock.monotonicMs();
   await services.crashPoints.reach("after-barrier", owner.partition);
+  owner.cutOff?.list(found.live.keys());
   await owner.open();
   const live = new Map(found.live);
   for (const key of owner.parkedKeys) if (!live.has(key)) live.set(key, undefined); // what a former owner could not serve, this one may
@@ -40,6 +41,7 @@ export async function takeUpPartition(
   const restoredAtMs = clock.monotonicMs();
   await owner.catchUp();
   owner.signal.throwIfAborted(); // fenced or stopped meanwhile: nothing was taken up that anybody should count
+  owner.cutOff?.keepOnly((key) => owner.cells.get(key)?.hasCopy === true);
   const caughtUpAtMs = clock.monotonicMs();
   const { counters } = owner;
   const report: RecoveryReport = {

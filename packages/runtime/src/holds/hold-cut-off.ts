@@ -1,0 +1,31 @@
+import type { CellPlace } from "../cell-parts.ts";
+import type { CellChildren } from "../cell-children.ts";
+
+/**
+ * Looks at an actor whose mailbox was read up to the claim: with jobs that were pending when the fleet was stopped it is held, as a whole,
+ * until an operator lets it go on. What it owed by then has left, and what it was sent has been applied.
+ *
+ * @returns `held`: nothing of it may run; `later`: that could not be stored yet; `free`: it goes on
+ */
+export async function holdCutOff(
+  { key, services, host }: Pick<CellPlace, "key" | "services" | "host">,
+  children: Pick<CellChildren, "hasCutOffJobs">,
+): Promise<"free" | "held" | "later"> {
+  const { cutOff } = host;
+  if (cutOff?.includes(key) !== true || !host.isCaughtUp) return "free";
+  if (!children.hasCutOffJobs) {
+    cutOff.judged(key);
+    return "free";
+  }
+  const { quarantine } = services;
+  const reason = cutOff.why;
+  const failure = {
+    code: "HF-3106",
+    reason,
+    state: "parked",
+    attempts: [quarantine.attempt("HF-3106", reason)],
+  } as const;
+  if (!(await quarantine.setActorAside(key, failure))) return "later";
+  cutOff.judged(key);
+  return "held";
+}
