@@ -77,6 +77,22 @@ describe("NatsRecordStore", () => {
   });
 });
 
+describe("NatsErasureOrders", () => {
+  const survey = (limit = 10) => ports.retention.survey("d-6", { isDue: () => true, fromSeq: 1, limit }, soon());
+
+  test("an order stands beside the record until it is withdrawn; one that was given anew stays", async () => {
+    const [key, other] = ["d-6.probe.with-dash_1", "d-6.probe.b"];
+    for (const ordered of [key, other]) await ports.erasures.give(ordered);
+    const { orders, keys, ended } = await survey();
+    expect(orders.map((order) => order.key)).toEqual([key, other]);
+    expect([[...keys], ended]).toEqual([[], []]);
+    expect((await survey(1)).orders).toHaveLength(1);
+    await ports.erasures.give(key);
+    for (const order of orders) await ports.erasures.withdraw(order.key, order.seq);
+    expect((await survey()).orders.map((order) => order.key)).toEqual([key]);
+  });
+});
+
 describe("NatsMessageLog", () => {
   const listen = async (partition: string, via = ports) => {
     const received: InboxMessage[] = [];

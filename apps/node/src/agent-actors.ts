@@ -8,6 +8,7 @@ import {
 } from "@holdfast/agents";
 import {
   ENDLESS_SLOTS,
+  erasedFieldsOf,
   listFieldsOf,
   MACHINES,
   noEffectOf,
@@ -99,6 +100,7 @@ function agentDefinition(
     noEffect: (event, machineContext, value) => noEffectOf(type, machineContext, value, event),
     listFields: (machineContext, value) => listFieldsOf(type, machineContext, value),
     retention: (machineContext) => retentionOf(type, machineContext),
+    erasedFields: erasedFieldsOf,
     publicEvent: (emitted, ids) => publicEventOf(type, emitted, ids),
   });
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { MAX_FORKS } from "./conversation-fork.ts";
 import { listFieldsOf } from "./list-fields.ts";
 import { noEffectOf } from "./no-effect.ts";
+import { erasedFieldsOf } from "./retention.ts";
 import { startConversation, type ConversationRig } from "./testing/conversation-rig.ts";
 import { problemOfHistory } from "./testing/provider-history.ts";
 import { askCall, readCall, reply, taskCall, testAgent } from "./testing/test-agent.ts";
@@ -358,6 +359,11 @@ describe("delete", () => {
     rig.clock.increment(30_000);
     expect(shown(rig)).toMatchObject({ deleted: true });
   });
+});
+
+test("what is deleted with the conversation it worked for shows in lists what a deleted conversation shows", () => {
+  const fields = { status: "closed", agent: "reader", task: "t1", title: "planted", "tag.a": "planted" };
+  expect(erasedFieldsOf(fields)).toEqual({ status: "closed", agent: "reader", task: "t1", deleted: true });
 });
 
 test("a message to a conversation that is about to end is refused, not swallowed", () => {

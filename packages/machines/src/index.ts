@@ -21,7 +21,7 @@ export { OwnerWaitOutput } from "./owner-wait-output.ts";
 export { ownerWaitMachine } from "./owner-wait.machine.ts";
 export { publicEventOf, type AnnouncerIds, type PublicEvent } from "./public-event.ts";
 export { noEffectOf, type NoEffect } from "./no-effect.ts";
-export { retentionOf } from "./retention.ts";
+export { erasedFieldsOf, retentionOf } from "./retention.ts";
 export { ASK_OWNER_TOOL, ASK_PARENT_TOOL, TASK_TOOL, TASK_TOOLS } from "./standard-tools.ts";
 export { TaskContext } from "./task-context.ts";
 export { TaskEvent } from "./task-event.ts";

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { ListFields } from "./list-fields.ts";
 
 const Ended = z.looseObject({ isDeleted: z.boolean().optional(), forks: z.array(z.string()).optional() });
 
@@ -10,3 +11,11 @@ export function retentionOf(
   const ended = type === "conversation" ? Ended.safeParse(context).data : undefined;
   return { erase: ended?.isDeleted === true, sharedWith: ended?.forks ?? [] };
 }
+
+const KEPT_FIELDS = ["status", "agent", "task", "waitingOn", "cause", "assignee", "forkOf", "aside"];
+
+/** What lists still show of an actor that was deleted with the conversation it worked for: what a deleted conversation shows. */
+export const erasedFieldsOf = (fields: ListFields): ListFields => ({
+  ...Object.fromEntries(Object.entries(fields).filter(([field]) => KEPT_FIELDS.includes(field))),
+  deleted: true,
+});

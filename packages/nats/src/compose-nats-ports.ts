@@ -2,6 +2,7 @@ import type { Link, OpenNamespace } from "@holdfast/jetstream";
 import type {
   BlobStore,
   BlobSweepStore,
+  ErasureOrders,
   FleetRegistry,
   Journal,
   MessageLog,
@@ -12,6 +13,7 @@ import { lineOfLeases } from "./line-of-leases.ts";
 import { namespaceStreams } from "./namespace-streams.ts";
 import { NatsBlobSweepStore } from "./nats-blob-sweep-store.ts";
 import { NatsBlobStore } from "./nats-blob-store.ts";
+import { NatsErasureOrders } from "./nats-erasure-orders.ts";
 import { NatsFleetRegistry } from "./nats-fleet-registry.ts";
 import { NatsJournal } from "./nats-journal.ts";
 import { NatsMessageLog, type MessageLogNotices } from "./nats-message-log.ts";
@@ -26,6 +28,7 @@ export interface NatsPorts {
   readonly stuck: FleetRegistry;
   readonly blobs: BlobStore;
   readonly retention: RetentionStore;
+  readonly erasures: ErasureOrders;
   readonly blobSweep: BlobSweepStore;
 }
 
@@ -53,6 +56,7 @@ export function composeNatsPorts(link: Link, namespace: OpenNamespace, options: 
     stuck: new NatsFleetRegistry(link, streams, onFault, undefined, streams.subjects.stuckBucket),
     blobs: new NatsBlobStore(link, streams),
     retention: new NatsRetentionStore(link, streams),
+    erasures: new NatsErasureOrders(link, streams),
     blobSweep: new NatsBlobSweepStore(link, streams),
   };
 }

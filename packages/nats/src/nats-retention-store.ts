@@ -1,6 +1,13 @@
 import { barrierScan, listSubjects, purgeBelow, readLast, type Link } from "@holdfast/jetstream";
-import { parseActorKey, type ActorKey } from "@holdfast/protocol";
-import type { EndedRecord, JournalEnd, RetentionStore, WantedRecords } from "@holdfast/runtime/ports";
+import { parseActorKey, parseErasureKey, type ActorKey } from "@holdfast/protocol";
+import type {
+  EndedRecord,
+  ErasureOrder,
+  JournalEnd,
+  RecordSurvey,
+  RetentionStore,
+  WantedRecords,
+} from "@holdfast/runtime/ports";
 import type { NamespaceStreams } from "./namespace-streams.ts";
 import { ENDED_HEADER } from "./record-headers.ts";
 
@@ -21,13 +28,14 @@ export class NatsRetentionStore implements RetentionStore {
     partition: string,
     { isDue, fromSeq, limit }: WantedRecords,
     signal: AbortSignal,
-  ): Promise<{ readonly ended: readonly EndedRecord[]; readonly keys: ReadonlySet<ActorKey> }> {
+  ): Promise<RecordSurvey> {
     const { subjects } = this.#streams;
     const shard = this.#streams.shard(partition);
     const stream = subjects.actorsStream(shard);
     const prefix = subjects.actorSubject(shard, "");
     const ended = new Map<ActorKey, EndedRecord>();
     const keys = new Set<ActorKey>();
+    const orders = new Map<ActorKey, ErasureOrder>();
     await barrierScan(this.#link, {
       stream,
       filter: subjects.actorSubject(shard, `${partition}.>`),
@@ -40,7 +48,11 @@ export class NatsRetentionStore implements RetentionStore {
       visit: (message) => {
         const { subject, seq, storedAtMs } = message;
         const key = subject.slice(prefix.length);
-        if (key.startsWith("_", partition.length + 1)) return;
+        if (key.startsWith("_", partition.length + 1)) {
+          const ordered = parseErasureKey(key);
+          if (ordered !== undefined && orders.size < limit) orders.set(ordered, { key: ordered, seq, storedAtMs });
+          return;
+        }
         keys.add(key);
         const how = message.header(ENDED_HEADER);
         if (how === undefined || seq < fromSeq || ended.size >= limit) return;
@@ -54,7 +66,7 @@ export class NatsRetentionStore implements RetentionStore {
         if (isDue(record)) ended.set(key, record);
       },
     });
-    return { ended: [...ended.values()], keys };
+    return { ended: [...ended.values()], keys, orders: [...orders.values()] };
   }
 
   async removeRecord(key: ActorKey, seq: number): Promise<void> {

@@ -123,7 +123,14 @@ export {
 export { NEVER_RAISED, PANIC_KEY, PanicFlag, parsePanic, type PanicState } from "./stop-flag.ts";
 export { RESEND_EVENT, ResendRequest } from "./resend-request.ts";
 export { Suspect, Trial } from "./crash-loop.ts";
-export { MAX_SUBJECT_BYTES, subjectsOf, parseInboxSubject, type Subjects, type InboxOrigin } from "./subjects.ts";
+export {
+  MAX_SUBJECT_BYTES,
+  subjectsOf,
+  parseErasureKey,
+  parseInboxSubject,
+  type Subjects,
+  type InboxOrigin,
+} from "./subjects.ts";
 export {
   AskParentArguments,
   TaskArguments,

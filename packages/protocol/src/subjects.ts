@@ -1,4 +1,4 @@
-import { parseActorKey } from "./address.ts";
+import { formatActorKey, parseActorKey } from "./address.ts";
 import { RuntimeFault } from "./errors.ts";
 import type { ActorKey } from "./ids.ts";
 import { parsePrincipalToken, type Principal } from "./principal.ts";
@@ -14,6 +14,8 @@ export interface Subjects {
   actorSubject(shard: number, key: ActorKey): string;
   claimKey(partition: string): string;
   checkpointKey(partition: string): string;
+  /** Where it stands that an actor is to be erased. */
+  erasureKey(key: ActorKey): string;
   inboxStream(shard: number): string;
   inbox(key: ActorKey): string;
   control(key: ActorKey): string;
@@ -34,6 +36,9 @@ export interface Subjects {
   audit(verb: string): string;
 }
 
+/** No actor type begins with an underscore, and no key of an actor has two parts: whoever lists records passes it over. */
+const ERASURE = "_erase-";
+
 function checked(subject: string): string {
   if (subject.length > MAX_SUBJECT_BYTES) {
     throw new RuntimeFault(
@@ -53,6 +58,10 @@ export function subjectsOf(ns: string): Subjects {
     actorSubject: (shard, key) => checked(`$KV.hf_${ns}_actors_${shard}.${key}`),
     claimKey: (partition) => `${partition}._claim`,
     checkpointKey: (partition) => `${partition}._checkpoint`,
+    erasureKey: (key) => {
+      const { partition, type, id } = parseActorKey(key);
+      return checked(`${partition}.${ERASURE}${type}-${id}`);
+    },
     inboxStream: (shard) => `HF_${upper}_INBOX_${shard}`,
     inbox: (key) => checked(`hf.${ns}.inbox.${key}`),
     control: (key) => checked(`hf.${ns}.control.${key}`),
@@ -76,6 +85,14 @@ export function subjectsOf(ns: string): Subjects {
     auditStream: `HF_${upper}_AUDIT`,
     audit: (verb) => checked(`hf.${ns}.audit.${verb}`),
   };
+}
+
+/** Reads a {@link Subjects.erasureKey}: the actor that is to be erased. @returns undefined for other keys of a bucket of records */
+export function parseErasureKey(key: string): ActorKey | undefined {
+  const [, partition, type, id] = /^([^.]+)\._erase-([^.-]+)-([^.]+)$/.exec(key) ?? [];
+  return partition === undefined || type === undefined || id === undefined
+    ? undefined
+    : formatActorKey({ partition, type, id });
 }
 
 /** How a message came in. Only the subject says it: NATS permissions guard the subject, nothing guards a payload. */

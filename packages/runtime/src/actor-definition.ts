@@ -68,9 +68,14 @@ export interface ChildActorDefinition {
   readonly closePolicy?: ClosePolicy;
 }
 
+type ListFields = Readonly<Record<string, string | number | boolean>>;
+
 /** What is to become of an actor's content once it has ended. */
 export interface RetentionWish {
-  /** It was deleted: its content and its journal go a minute later instead of after `keepEndedMs`. */
+  /**
+   * It was deleted: its content and its journal go a minute later instead of after `keepEndedMs`, and so do those of everything that it, and
+   * what it started, ever started, whether that has ended before or ends later.
+   */
   readonly erase?: boolean;
   /** Keys of actors that read its journal: record and journal stay whole as long as one of them has not become a tombstone. */
   readonly sharedWith?: readonly string[];
@@ -105,9 +110,11 @@ export interface ActorDefinition {
   /** Why an outside event changed nothing, for its sender. */
   readonly noEffect?: (event: PlainEvent, context: unknown, value: unknown) => NoEffect;
   /** Fields for lists and filters, stored in the clear: no content of messages. */
-  readonly listFields?: (context: unknown, value: unknown) => Readonly<Record<string, string | number | boolean>>;
+  readonly listFields?: (context: unknown, value: unknown) => ListFields;
   /** Asked once it has ended; absent: everything goes when its time is over. */
   readonly retention?: (context: unknown) => RetentionWish;
+  /** What stays of its fields for lists when it goes with what started it; absent: none. */
+  readonly erasedFields?: (fields: ListFields) => ListFields;
   /** Turns an emitted event into a public one; undefined keeps it private. */
   readonly publicEvent?: (emitted: PlainEvent, ids: ActorIds) => PublicEvent | undefined;
 }

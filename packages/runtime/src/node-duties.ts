@@ -89,14 +89,14 @@ export class NodeDuties {
 
   /** What nobody needs any more goes, beside everything else. */
   #retain(): void {
-    const { retention: store, blobSweep: blobs } = this.#options.ports;
-    if (store === undefined || blobs === undefined) return;
+    const { retention: store, erasures, blobSweep: blobs } = this.#options.ports;
+    if (store === undefined) return;
     const { view, services } = this.#parts;
     const { owners } = this.#parts.partitions;
     const partitions = allPartitionsOf(this.#options.scheme);
-    const duty = new RetentionDuty({ services, view, owners, store, blobs, partitions });
+    const duty = new RetentionDuty({ services, view, owners, store, erasures, blobs, partitions });
     this.#every(services.settings.retentionMs, () => duty.look());
-    this.#every(services.settings.blobSweepMs, () => duty.sweep());
+    if (blobs !== undefined) this.#every(services.settings.blobSweepMs, () => duty.sweep());
   }
 
   #every(ms: number, work: () => Promise<void>): void {

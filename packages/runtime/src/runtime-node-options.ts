@@ -11,6 +11,7 @@ import type {
   MessageLog,
   Random,
   RecordStore,
+  ErasureOrders,
   RetentionStore,
   Telemetry,
 } from "./ports/index.ts";
@@ -43,6 +44,8 @@ export interface RuntimeNodeOptions {
     readonly blobs: BlobStore;
     /** Absent: nothing is ever removed. */
     readonly retention?: RetentionStore;
+    /** Absent: what an erased actor started stays until its own time is over. */
+    readonly erasures?: ErasureOrders;
     readonly blobSweep?: BlobSweepStore;
   };
   readonly clock: Clock;

@@ -133,6 +133,7 @@ export class MemoryFleet {
   readonly processes: MemoryProcess[] = [];
   readonly replies = new Map<string, MessageOutcome[]>();
   readonly #settings: Partial<RuntimeSettings>;
+  readonly #retains: boolean;
   /** A connection of nobody: what an operator or a foreign node could do. */
   readonly outsider: ConnectedNode;
   #messages = 0;
@@ -143,9 +144,12 @@ export class MemoryFleet {
       readonly maxPayloadBytes?: number;
       /** Pool → number of partitions; default four of `d`. */
       readonly pools?: Readonly<Record<string, number>>;
+      /** What nobody needs any more goes. Default: everything stays. */
+      readonly retains?: boolean;
     } = {},
   ) {
     // Partitions stay where they are until somebody dies or leaves: a test that is about moves asks for them.
+    this.#retains = options.retains ?? false;
     this.#settings = { movesAtOnce: 0, ...options.settings };
     this.broker = new MemoryBroker({
       clock: this.clock,
@@ -179,6 +183,7 @@ export class MemoryFleet {
     const holds: Hold[] = [];
     const log = new GatedLog(ports.log);
     const registry = new GatedRegistry(ports.fleet);
+    const removal = this.#retains ? { retention: ports.removal, erasures: ports.removal } : {};
     const node = new RuntimeNode({
       name,
       definitions: options.definitions ?? testActors(this.desk),
@@ -187,7 +192,7 @@ export class MemoryFleet {
       ...(options.readableFormats !== undefined && { readableFormats: options.readableFormats }),
       scheme: this.broker.scheme,
       codec: this.codec,
-      ports: { ...ports, log, fleet: registry },
+      ports: { ...ports, log, fleet: registry, ...removal },
       clock,
       random: new SeededRandom(`${name}/${this.processes.length}`),
       telemetry: this.#telemetryOf(name),

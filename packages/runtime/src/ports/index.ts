@@ -27,5 +27,13 @@ export {
   type ScanRequest,
   type StoredValue,
 } from "./record-store.ts";
-export { type EndedRecord, type JournalEnd, type RetentionStore, type WantedRecords } from "./retention-store.ts";
+export {
+  type EndedRecord,
+  type ErasureOrder,
+  type ErasureOrders,
+  type JournalEnd,
+  type RecordSurvey,
+  type RetentionStore,
+  type WantedRecords,
+} from "./retention-store.ts";
 export { silentTelemetry, type Telemetry } from "./telemetry.ts";

@@ -2,7 +2,7 @@ import { toPlainFault } from "@holdfast/protocol";
 import type { NodeServices } from "../cell-host.ts";
 import type { FleetView } from "../fleet-view.ts";
 import type { PartitionOwner } from "../partition-owner.ts";
-import type { BlobSweepStore, RetentionStore } from "../ports/index.ts";
+import type { BlobSweepStore, ErasureOrders, RetentionStore } from "../ports/index.ts";
 import { sweepBlobs } from "./sweep-blobs.ts";
 import { RetentionRound } from "./retention-round.ts";
 
@@ -11,7 +11,8 @@ export interface RetentionDutyOptions {
   readonly view: FleetView;
   readonly owners: ReadonlyMap<string, PartitionOwner>;
   readonly store: RetentionStore;
-  readonly blobs: BlobSweepStore;
+  readonly erasures: ErasureOrders | undefined;
+  readonly blobs: BlobSweepStore | undefined;
   /** Every partition of the namespace's pools; the owner of the first one sweeps blobs. */
   readonly partitions: readonly string[];
 }
@@ -33,13 +34,13 @@ export class RetentionDuty {
 
   /** One look at each partition this node owns. */
   async look(): Promise<void> {
-    const { services, owners, store, view } = this.#options;
+    const { services, owners, store, erasures, view } = this.#options;
     for (const [partition, owner] of owners) {
       const lease = view.leases.get(partition)?.lease;
       if (!owner.isCaughtUp || lease?.epoch !== owner.epoch || lease.generation !== owner.generation) continue;
       try {
         const fromSeq = this.#from.get(partition) ?? 1;
-        const round = new RetentionRound({ services, store, owner, fromSeq, storedCursor: lease.cursor });
+        const round = new RetentionRound({ services, store, erasures, owner, fromSeq, storedCursor: lease.cursor });
         this.#from.set(partition, await round.run());
         const { counts } = round;
         services.telemetry.debug("retention.looked-at", { partition, ...counts });
@@ -56,7 +57,7 @@ export class RetentionDuty {
     const { services, owners, blobs, partitions } = this.#options;
     const first = partitions[0];
     const owner = first === undefined ? undefined : owners.get(first);
-    if (first === undefined || owner?.isCaughtUp !== true) return;
+    if (first === undefined || blobs === undefined || owner?.isCaughtUp !== true) return;
     try {
       const { nextSeq, ...counts } = await sweepBlobs(services, blobs, owner, this.#sweepFrom);
       this.#sweepFrom = nextSeq;

@@ -3,8 +3,9 @@ import { blobsOfRecord } from "../blobs/named-blobs.ts";
 import type { NodeServices } from "../cell-host.ts";
 import { inheritedSequence, type StreamIdentity } from "../inherited-sequence.ts";
 import type { PartitionOwner } from "../partition-owner.ts";
-import type { EndedRecord, RetentionStore } from "../ports/index.ts";
-import { tombstoneHeader, tombstoneOf } from "./tombstone.ts";
+import type { EndedRecord, ErasureOrder, ErasureOrders, RetentionStore } from "../ports/index.ts";
+import { descendantsOf } from "./descendants.ts";
+import { erasedTombstoneOf, tombstoneHeader, tombstoneOf } from "./tombstone.ts";
 import { awaits, loadRecord } from "./wanted-start.ts";
 
 export interface RetentionCounts {
@@ -14,6 +15,8 @@ export interface RetentionCounts {
   removed: number;
   /** Journals that went after their tombstones. */
   journals: number;
+  /** Actors that went with what started them. */
+  erased: number;
   /** Due, but somebody may still need them. */
   kept: number;
 }
@@ -21,6 +24,7 @@ export interface RetentionCounts {
 export interface RetentionRoundOptions {
   readonly services: NodeServices;
   readonly store: RetentionStore;
+  readonly erasures: ErasureOrders | undefined;
   readonly owner: PartitionOwner;
   /** Where the last look ended: who must stay for long must not keep the others from their turn. */
   readonly fromSeq: number;
@@ -37,9 +41,10 @@ export interface RetentionRoundOptions {
  *   G3 a journal goes only when its last entry says that the actor has ended, and neither record nor tombstone is there any more
  *   G4 every step may be the last one of this process: the next look finds what is left by what is stored
  *   G5 what was deleted goes soon, its journal with its content; what others read of it stays as long as one of them lives
+ *   G6 what was deleted takes with it what it ever started: that is ordered before its own journal goes, which alone knows it
  */
 export class RetentionRound {
-  readonly counts: RetentionCounts = { shrunk: 0, removed: 0, journals: 0, kept: 0 };
+  readonly counts: RetentionCounts = { shrunk: 0, removed: 0, journals: 0, erased: 0, kept: 0 };
   readonly #options: RetentionRoundOptions;
   #left: number;
 
@@ -59,6 +64,7 @@ export class RetentionRound {
     const isDue = (ended: EndedRecord): boolean => nowMs - ended.storedAtMs >= keepMs(ended);
     const survey = await store.survey(owner.partition, { isDue, fromSeq, limit }, owner.signal);
     for (const ended of survey.ended) await this.#deal(ended, nowMs);
+    for (const order of survey.orders) await this.#dealWithOrder(order, nowMs);
     for (const key of journaled) if (!survey.keys.has(key)) await this.#dealWithJournal(key, nowMs);
     return survey.ended.length < limit ? 1 : (survey.ended.at(-1)?.seq ?? 0) + 1;
   }
@@ -87,6 +93,7 @@ export class RetentionRound {
     if (header.epoch > owner.epoch) return owner.fenced(header.epoch);
     if (!isTerminal(record.status) || record.outbox.length > 0 || record.tombstone !== undefined) return this.#keep();
     if (await this.#isShared(record)) return this.#keep(); // G5
+    if (isToErase) await this.#orderErasure(key, [key]); // G4: also for itself
     const chosen = payloads.choose();
     const tombstone = tombstoneOf(record, storedAtMs, nowMs, chosen.outside);
     const token = random.hex(8);
@@ -109,6 +116,53 @@ export class RetentionRound {
     if (isToErase) await this.#removeJournal(key); // G5
   }
 
+  async #dealWithOrder(order: ErasureOrder, nowMs: number): Promise<void> {
+    const { owner, erasures } = this.#options;
+    if (!this.#mayGoOn || erasures === undefined) return;
+    this.#left -= 1;
+    try {
+      if (!(await this.#erase(order, nowMs))) return this.#keep();
+      await erasures.withdraw(order.key, order.seq);
+      this.counts.erased += 1;
+    } catch (error) {
+      if (!owner.signal.aborted) this.#failed(order.key, error);
+    }
+  }
+
+  /** G6. @returns whether there is nothing left of it to be erased, now or later */
+  async #erase({ key, storedAtMs: orderedAtMs }: ErasureOrder, nowMs: number): Promise<boolean> {
+    const { services, owner } = this.#options;
+    const { records, codec, random } = services;
+    if (owner.cells.get(key)?.hasCopy === true || owner.hasParked(key)) return false;
+    const stored = await records.load(key);
+    // Its start may still be on its way, when it is not long ago.
+    if (stored === undefined) return nowMs - orderedAtMs >= services.settings.keepTombstoneMs;
+    const { header, record } = codec.decodeRecord(stored.bytes);
+    if (header.epoch > owner.epoch) {
+      owner.fenced(header.epoch);
+      return false;
+    }
+    if (!isTerminal(record.status) || record.outbox.length > 0) return false;
+    if ((await this.#isAwaited(record)) || (await this.#isShared(record))) return false;
+    await this.#orderErasure(key, []);
+    const tombstone = erasedTombstoneOf(record, record.tombstone?.endedAtMs ?? orderedAtMs, nowMs);
+    const token = random.hex(8);
+    const list = services.types.get(record.type)?.definition.erasedFields?.(header.list) ?? {};
+    const left = tombstoneHeader({ ...header, list }, token, owner.epoch, services.incarnation);
+    const bytes = codec.encodeRecord(tombstone, left);
+    const base = { key, bytes, expectedSeq: stored.seq, token, needsWork: false } as const;
+    const outcome = await records.commit({ ...base, blobs: blobsOfRecord(tombstone), ended: "tombstone" });
+    return outcome.kind === "committed" && (await this.#removeJournal(key));
+  }
+
+  /** G6. */
+  async #orderErasure(key: ActorKey, own: readonly ActorKey[]): Promise<void> {
+    const { services, erasures, owner } = this.#options;
+    if (erasures === undefined) return;
+    const descendants = await descendantsOf(services, key, owner.signal);
+    for (const ordered of [...own, ...descendants]) await erasures.give(ordered);
+  }
+
   /** Whether an actor that reads this one's journal has not become a tombstone yet. One that cannot be read here counts as such. */
   async #isShared({ type, snapshot }: ActorRecord): Promise<boolean> {
     const { services } = this.#options;
@@ -120,6 +174,11 @@ export class RetentionRound {
     return false;
   }
 
+  async #isAwaited({ key, parent }: ActorRecord): Promise<boolean> {
+    const record = parent && (await loadRecord(this.#options.services, parent.key));
+    return record !== undefined && record.genesis === parent?.genesis && awaits(record, key, parent.childId);
+  }
+
   /** G2. */
   async #remove({ key, seq }: EndedRecord): Promise<void> {
     const { services, owner, store, storedCursor } = this.#options;
@@ -128,11 +187,7 @@ export class RetentionRound {
     if (stored?.seq !== seq) return;
     const { record } = services.codec.decodeRecord(stored.bytes);
     if (record.tombstone === undefined || !isPast(record.genesis, owner, storedCursor)) return this.#keep();
-    if (record.parent !== undefined) {
-      const parent = await loadRecord(services, record.parent.key);
-      const isAwaited = parent?.genesis === record.parent.genesis && awaits(parent, key, record.parent.childId);
-      if (isAwaited) return this.#keep();
-    }
+    if (await this.#isAwaited(record)) return this.#keep();
     if (!owner.mayStartEffects()) return;
     await store.removeRecord(key, seq);
     this.counts.removed += 1;
@@ -152,16 +207,21 @@ export class RetentionRound {
     }
   }
 
-  async #removeJournal(key: ActorKey, nowMs?: number): Promise<void> {
+  /** @returns whether there is none any more */
+  async #removeJournal(key: ActorKey, nowMs?: number): Promise<boolean> {
     const { services, store, owner } = this.#options;
     const end = await store.journalEnd(key);
-    if (end === undefined || !owner.mayStartEffects()) return;
+    if (end === undefined || !owner.mayStartEffects()) return end === undefined;
     const last = services.codec.decodeJournalBatch(end.bytes).at(-1);
     const isYoung = nowMs !== undefined && nowMs - end.storedAtMs < services.settings.keepTombstoneMs;
-    if (last === undefined || !isTerminal(last.status) || isYoung) return this.#keep();
+    if (last === undefined || !isTerminal(last.status) || isYoung) {
+      this.#keep();
+      return false;
+    }
     await store.removeJournal(key, end.seq);
     this.counts.journals += 1;
     await services.crashPoints.reach("journal-removed", key);
+    return true;
   }
 
   #keep(): void {

@@ -31,6 +31,16 @@ export function tombstoneOf(record: ActorRecord, endedAtMs: number, atMs: number
   };
 }
 
+/** What is left of one that goes with what started it: who it was and how it ended, not with what. Nobody waits for its result any more. */
+export function erasedTombstoneOf(record: ActorRecord, endedAtMs: number, atMs: number): ActorRecord {
+  const { status, value, historyValue, children } = record.snapshot;
+  const { settled, ...rest } = record;
+  const bare =
+    settled?.kind === "settled" ? { ...settled, event: { type: settled.event.type }, blobs: undefined } : settled;
+  const empty: ActorRecord = { ...rest, snapshot: { status, value, context: undefined, historyValue, children } };
+  return tombstoneOf({ ...empty, ...(bare !== undefined && { settled: bare }) }, endedAtMs, atMs, () => undefined);
+}
+
 /** The header goes with its record; the fields for lists stay as they were. */
 export const tombstoneHeader = (header: RecordHeader, token: string, epoch: number, writer: string): RecordHeader => ({
   ...header,

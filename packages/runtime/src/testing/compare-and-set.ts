@@ -10,6 +10,7 @@ export interface CompareAndSet {
   readonly bytes: Uint8Array;
   readonly needsWork: boolean;
   readonly waits?: boolean;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly expectedSeq: number;
   readonly token: string;
   readonly tokenOf: (bytes: Uint8Array) => string | undefined;
@@ -60,6 +61,7 @@ const attemptOnce = (
         bytes,
         needsWork: set.needsWork,
         waits: set.waits ?? false,
+        ...(set.headers !== undefined && { headers: set.headers }),
         expectedSeq,
       }),
   });

@@ -13,6 +13,7 @@ import {
 } from "@holdfast/protocol";
 import type {
   BlobStore,
+  ErasureOrders,
   FleetRegistry,
   InboxMessage,
   Journal,
@@ -20,6 +21,7 @@ import type {
   MessageLog,
   PublishOutcome,
   RecordStore,
+  RetentionStore,
   StoredValue,
 } from "../ports/index.ts";
 import { BrokerState, type CoreMessage, type ShardedStream } from "./broker-state.ts";
@@ -30,6 +32,7 @@ import { jsonToken, MemoryFleetRegistry } from "./memory-fleet-registry.ts";
 import { MemoryJournal } from "./memory-journal.ts";
 import { MemoryMessageLog, readInboxMessage } from "./memory-message-log.ts";
 import { MemoryRecordStore } from "./memory-record-store.ts";
+import { MemoryRetentionStore } from "./memory-retention-store.ts";
 import type { StreamLimits } from "./memory-stream.ts";
 import { NodeLink } from "./node-link.ts";
 import { publishMessage } from "./publish-message.ts";
@@ -67,6 +70,8 @@ export interface NodePorts {
 /** A connected node; `link` is for aiming at one of several incarnations of a name. */
 export interface ConnectedNode extends NodePorts {
   readonly link: NodeLink;
+  /** For a node that is to remove what nobody needs any more. */
+  readonly removal: RetentionStore & ErasureOrders;
 }
 
 /** A public event as a service would get it. */
@@ -122,6 +127,7 @@ export class MemoryBroker {
       fleet: new MemoryFleetRegistry(this.#state, link),
       stuck: new MemoryFleetRegistry(this.#state, link, this.#state.stuck),
       blobs: new MemoryBlobStore(this.#state, link),
+      removal: new MemoryRetentionStore(this.#state, link),
     };
   }
 

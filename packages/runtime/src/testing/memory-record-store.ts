@@ -40,6 +40,7 @@ export class MemoryRecordStore implements RecordStore {
       bytes: request.bytes,
       needsWork: request.needsWork,
       waits: request.waits ?? false,
+      ...(request.ended !== undefined && { headers: { ended: request.ended } }),
       expectedSeq: request.expectedSeq,
       token: request.token,
       tokenOf: this.#state.tokenOf,
