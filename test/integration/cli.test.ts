@@ -172,7 +172,7 @@ describe("holdfast wait", () => {
     );
     expect(wait.options).toEqual(["title", "words"]);
     expect(await conversationStatus("s1")).toBe("waiting");
-    await isRefused("HF-6002", "wait", "answer", wait.id, "by colour");
+    await isRefused("HF-6005", "wait", "answer", wait.id, "by colour");
     const answered = await succeeds(Outcome, "wait", "answer", wait.id, "words", "--answer-id", "a1");
     expect(answered).toMatchObject({ answerId: "a1", result: { kind: "applied" } });
     // The same answer again is the same success; another one is too late.
@@ -180,9 +180,11 @@ describe("holdfast wait", () => {
     expect(again.result.kind).toBe("ignored");
     await isRefused("HF-6001", "wait", "answer", wait.id, "title", "--answer-id", "a2");
     expect((await succeeds(Waits, "wait", "list")).waits).toEqual([]);
-    const all = (await succeeds(Waits, "wait", "list", "--all")).waits;
-    expect(all.map(({ status }) => status)).toEqual(["answered", "answered"]);
     await waitUntil("the survey ends", async () => (await conversationStatus("s1")) === "idle");
+    await waitUntil("both answers are consumed", async () => {
+      const all = (await succeeds(Waits, "wait", "list", "--all")).waits;
+      return all.length === 2 && all.every(({ status }) => status === "consumed");
+    });
   });
 
   test("an unknown question is refused", () => fails("HF-3001", "wait", "answer", "nobody", "title"));

@@ -71,7 +71,7 @@ const ASIDE: Readonly<Record<string, RegExp>> = {
   "npx holdfast stuck": /^nothing is stuck$/m,
   "npx holdfast conversation list": /^survey-\S+ +idle +surveyor/m,
   "npx holdfast task list": /^\S+ +completed +reader$/m,
-  "npx holdfast wait list --all": /^\S+ +answered +owner/m,
+  "npx holdfast wait list --all": /^\S+ +consumed +owner/m,
   'npx holdfast events "task.*.*.completed"':
     /^\S+ +holdfast\.task\.completed +.*taskId=\S+ .* e1-[0-9a-f]{8}-\d+-\d+$/m,
 };

@@ -37,7 +37,7 @@ export const WAIT_PROMISES: Readonly<Record<string, RowTest>> = {
     const asking = new Asking(stage, "refusals");
     const question = await asking.ask("which?", { options: ["left", "right"] });
     const refuses = async (value: unknown): Promise<void> => {
-      assert.match(await refusal(stage.holdfast.send(question, answer(value, "wrong"))), /^HF-6002 the answer /);
+      assert.match(await refusal(stage.holdfast.send(question, answer(value, "wrong"))), /^HF-600[25] the answer /);
       assert.equal(await asking.question("open"), question);
     };
     const wrong = ["middle", "Left", "", 0, null, ["left"], "x".repeat(20_000)];
@@ -68,7 +68,7 @@ export const WAIT_PROMISES: Readonly<Record<string, RowTest>> = {
     const [{ error }] = Unanswered.parse(await asking.talk.results());
     assert.deepEqual([error.cause, error.code], ["timeout", "HF-5204"]);
     assert.deepEqual(Answered.parse(await allowed.talk.results()), [{ answer: "no", by: "default" }]);
-    assert.match(await refusal(asking.reply(questions[0] ?? "", "a1", "yes")), /^HF-6001 .* is expired/);
+    assert.match(await refusal(asking.reply(questions[0] ?? "", "a1", "yes")), /^HF-6004 .* has expired/);
     return asking.talk.evidence();
   },
 
@@ -80,7 +80,7 @@ export const WAIT_PROMISES: Readonly<Record<string, RowTest>> = {
       for (const id of ["chief", "asker", "local"]) {
         await using agent = await as(stage, "agent", id);
         for (const reply of [answer("yes"), { type: "decline", answerId: "d1" }]) {
-          assert.match(await refusal(agent.holdfast.send(question, reply)), /^HF-6002 An agent may not/);
+          assert.match(await refusal(agent.holdfast.send(question, reply)), /^HF-6003 An agent may not/);
         }
         assert.notEqual((await agent.holdfast.send(question, { type: "cancel" })).kind, "applied");
       }
@@ -137,8 +137,9 @@ export const WAIT_FAULTS: Readonly<Record<string, RowTest>> = {
       await asking.talk.is("idle");
       const [{ answer: taken }] = Answered.parse(await asking.talk.results());
       assert.equal(taken, `mine ${winners[0]}`);
-      const [first = "", ...others] = (await stage.holdfast.read.journal(question)).map(({ node }) => node);
-      assert.deepEqual([first, others], [NODES.killed, [NODES.after]]);
+      const [opened, ...since] = await stage.holdfast.read.journal(question);
+      const answers = since.filter(({ event }) => event.type === "answer").map(({ node }) => node);
+      assert.deepEqual([opened?.node, answers], [NODES.killed, [NODES.after]]);
     } finally {
       await Promise.all(people.map((person) => person[Symbol.asyncDispose]()));
     }

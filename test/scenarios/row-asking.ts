@@ -1,6 +1,7 @@
 import { strict as assert } from "node:assert";
 import { agentNamed, ASK_OWNER, defineAgent } from "@holdfast/agents";
 import type { ConversationStart } from "@holdfast/client";
+import { OwnerWaitContext } from "@holdfast/machines";
 import { waitUntil } from "../harness/wait-until.ts";
 import { steps, type Call } from "./row-agents.ts";
 import type { RowStage } from "./row-run.ts";
@@ -27,10 +28,15 @@ export class Asking {
     this.#stage = stage;
   }
 
-  /** @returns key of the question, once it stands */
+  /** @returns key of the question, once it stands and is all that is waited for */
   async begin(input: ConversationStart = SURVEY): Promise<string> {
     await this.#stage.holdfast.conversations.start(this.talk.id, input);
-    return this.question("open");
+    const question = await this.question("open");
+    await waitUntil(`the answer to ${this.talk.id} is waited for`, async () => {
+      const context = (await this.#stage.holdfast.read.actor(question))?.record.snapshot.context;
+      return OwnerWaitContext.parse(context).isAwaited === true;
+    });
+    return question;
   }
 
   /** A puppet that asks. @returns key of the question, once it stands */
@@ -45,7 +51,7 @@ export class Asking {
         const calls = await this.#stage.holdfast.delegations(this.talk.key);
         const key = calls.find(({ src }) => src === "ownerWait")?.key;
         const header = key === undefined ? undefined : await this.#stage.holdfast.read.header(key);
-        return header?.list["status"] === status && key;
+        return [header?.list["status"], header?.list["outcome"]].includes(status) && key;
       },
       { timeoutMs: 60_000 },
     );

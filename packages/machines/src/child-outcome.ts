@@ -8,6 +8,7 @@ export type ChildOutcome =
 
 interface MaybeOutcome {
   readonly type: string;
+  readonly childId?: unknown;
   readonly output?: unknown;
   readonly error?: unknown;
 }
@@ -20,5 +21,8 @@ export function childOutcomeOf(event: MaybeOutcome): ChildOutcome | undefined {
   if (event.type.startsWith(FAILED)) {
     return { kind: "failed", childId: event.type.slice(FAILED.length), error: event.error };
   }
-  return undefined;
+  // A question stays a child until it knows that its outcome is stored.
+  return event.type === "waitSettled" && typeof event.childId === "string"
+    ? { kind: "done", childId: event.childId, output: event.output }
+    : undefined;
 }

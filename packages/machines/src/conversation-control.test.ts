@@ -222,7 +222,7 @@ describe("cancelTask", () => {
     const results = last?.role === "tool" ? last.results : [];
     expect(results.map(({ ok }) => ok)).toEqual([true, false, true]);
     expect(results[1]?.content).toContain("cancelled: too slow");
-    expect(rig.sent).toEqual(["call-1-b cancel"]);
+    expect(rig.sent).toEqual(["call-1-b cancel", "call-1-c awaited"]);
   });
 
   test("the last open call ends the step", () => {

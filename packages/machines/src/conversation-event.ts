@@ -1,5 +1,6 @@
 import { ActorKey, AgentDefinition, ExternalId, Principal } from "@holdfast/protocol";
 import { z } from "zod";
+import type { WaitSettledEvent } from "./owner-wait-event.ts";
 import { MAX_MESSAGE_CHARACTERS, Tags, Title } from "./conversation-input.ts";
 
 // Set by the shell from the subject of the message; what a sender writes there is overwritten or dropped.
@@ -69,6 +70,7 @@ export type ConversationMachineEvent =
   | ConversationEvent
   | TaskStatusEvent
   | TaskReportEvent
+  | WaitSettledEvent
   | FromTaskEvent
   /** A call has waited for a task as long as it wanted. */
   | { readonly type: "taskWaitOver"; readonly childId: string }

@@ -432,7 +432,7 @@ describe("messages while a turn runs", () => {
     rig.reply(reply("", [askCall("c")]));
     rig.say("no");
     expect(rig.state()).toEqual({ status: "waiting", waitingOn: "owner" });
-    expect(rig.sent).toEqual([]);
+    expect(rig.sent).toEqual(["call-1-c awaited"]);
   });
 
   test("a message id counts once", () => {

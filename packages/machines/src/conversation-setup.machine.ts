@@ -26,7 +26,7 @@ import * as turn from "./conversation-turn.ts";
 import type { ConversationEmitted } from "./emitted-event.ts";
 import { descriptionOf } from "./describe-conversation.ts";
 import type { ModelJobInput, ToolJobInput } from "./job-input.ts";
-import type { OwnerWaitEvent } from "./owner-wait-event.ts";
+import type { OwnerWaitMachineEvent } from "./owner-wait-event.ts";
 import type { OwnerWaitInput } from "./owner-wait-input.ts";
 import { OwnerWaitOutput } from "./owner-wait-output.ts";
 import { actorOfOwn, suppliedByNode } from "./placeholder.machine.ts";
@@ -60,7 +60,7 @@ export const conversationSetup = setup({
     task: actorOfOwn<TaskInput, TaskOutput, TaskMachineEvent>(),
     "task.await": actorOfOwn<TaskInput, TaskOutput, TaskMachineEvent>(),
     "task.detach": actorOfOwn<TaskInput, TaskOutput, TaskMachineEvent>(),
-    ownerWait: actorOfOwn<OwnerWaitInput, OwnerWaitOutput, OwnerWaitEvent>(),
+    ownerWait: actorOfOwn<OwnerWaitInput, OwnerWaitOutput, OwnerWaitMachineEvent>(),
   },
   delays: {
     turnTime: ({ context }) => context.agent.limits.maxTurnMs,
@@ -158,7 +158,7 @@ export const conversationSetup = setup({
           if (message !== undefined) enqueue.sendTo(message.to, message.event);
           if (waitMs !== undefined) enqueue.raise({ type: "taskWaitOver", childId }, { id: childId, delay: waitMs });
         } else if (plan.kind === "ask") {
-          const wait = { ...plan.question, conversationId, agent: agent.name, callId };
+          const wait = { ...plan.question, conversationId, agent: agent.name, callId, childId };
           enqueue.spawnChild("ownerWait", { id: childId, input: wait });
         } else if (plan.kind === "askParent") {
           enqueue.sendParent({ type: "conversationAsked", callId, question: plan.question });
@@ -189,6 +189,14 @@ export const conversationSetup = setup({
       const wait =
         kind === "ask" && outcome.kind === "done" ? OwnerWaitOutput.safeParse(outcome.output).data : undefined;
       if (wait !== undefined) enqueue.emit({ type: "waitConsumed", waitId: wait.waitId, callId: call.callId });
+      // It leaves when this transition is stored, and not before.
+      if (event.type === "waitSettled") enqueue.sendTo(call.childId, { type: "consumed" });
+    }),
+    /** Nothing else of the step is waited for: answers are taken in from now on. */
+    tellAwaited: enqueueActions(({ context, enqueue }) => {
+      for (const { kind, childId } of turn.openCalls(context)) {
+        if (kind === "ask") enqueue.sendTo(childId, { type: "awaited" });
+      }
     }),
     // A settled child stays among the children until it is stopped, and the record grows with every call.
     forgetChild: enqueueActions(({ context, event, enqueue }) => {

@@ -18,7 +18,7 @@ import { ownIdOf } from "./own-id.ts";
 /** A conversation as an ordinary state machine; see the comment above and README.md. */
 export const conversationMachine = conversationSetup.createMachine({
   id: "conversation",
-  version: "2",
+  version: "3",
   context: ({ input, self }) => initialConversation(input, ownIdOf(self)),
   output: ({ context }) => outputOf(context),
   entry: { type: "announce", params: { type: "conversationCreated" } },
@@ -96,6 +96,7 @@ export const conversationMachine = conversationSetup.createMachine({
             { type: "reportRun", params: { outcome: "closed" } },
           ],
         },
+        waitSettled: { guard: "isCallOutcome", actions: ["settleCall", "startTools", "tellPulse"] },
         "xstate.done.actor.*": {
           guard: "isCallOutcome",
           actions: ["settleCall", "forgetChild", "startTools", "tellPulse"],
@@ -192,6 +193,7 @@ export const conversationMachine = conversationSetup.createMachine({
           entry: [
             { type: "announce", params: { type: "conversationWaiting" } },
             { type: "reportToTask", params: { status: "waiting" } },
+            "tellAwaited",
           ],
           always: [
             { guard: "isStepOver", target: "working.deciding", actions: "closeStep" },

@@ -48,7 +48,7 @@ export interface TaskEmitted {
 
 /** Announced by an owner-wait. */
 export interface OwnerWaitEmitted {
-  readonly type: "waitOpened" | "waitAnswered" | "waitDeclined" | "waitExpired" | "waitCancelled";
+  readonly type: "waitOpened" | "waitAnswered" | "waitDeclined" | "waitExpired" | "waitCancelled" | "waitRevoked";
   readonly waitId: string;
   readonly conversationId: string;
   readonly agent: string;

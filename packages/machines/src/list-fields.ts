@@ -30,11 +30,17 @@ const ListedTask = z.looseObject({
   end: TaskEnd.optional(),
   asks: z.string().optional(),
 });
-const ListedWait = z.looseObject({ agent: z.string(), status: z.string(), assignee: z.string() });
+const ListedWait = z.looseObject({
+  agent: z.string(),
+  status: z.string(),
+  outcome: z.string().optional(),
+  assignee: z.string(),
+  conversationId: z.string(),
+});
 
 /**
  * List fields of an actor: `status` and `agent`, where there are such `title`, `waitingOn`, `cause`, `task`, `assignee`;
- * of a conversation also `tag.<name>`, `forkOf` (`<key>@<revision>`), `aside` and `deleted`.
+ * of a question also `outcome` once it is settled, and `conversation`; of a conversation also `tag.<name>`, `forkOf` (`<key>@<revision>`), `aside` and `deleted`.
  *
  * @param type     actor type; other types than the three of this package have none
  * @param context  context of its snapshot
@@ -75,8 +81,9 @@ export function listFieldsOf(type: string, context: unknown, value: unknown): Li
   if (type === "ownerWait") {
     const { data } = ListedWait.safeParse(context);
     if (data === undefined) return {};
-    const { status, agent, assignee } = data;
-    return presentFields({ status, agent, assignee, waitingOn: status === "open" ? "owner" : undefined });
+    const { status, outcome, agent, assignee, conversationId: conversation } = data;
+    const waitingOn = status === "open" ? "owner" : undefined;
+    return presentFields({ status, outcome, agent, assignee, conversation, waitingOn });
   }
   return {};
 }

@@ -1,18 +1,17 @@
-import { AgentDefinition, Principal, type PlainEvent } from "@holdfast/protocol";
+import { AgentDefinition, type PlainEvent } from "@holdfast/protocol";
 import { z } from "zod";
 import { topState } from "./conversation-status.ts";
-import { judgeAnswer, type Refusal } from "./judge-answer.ts";
+import { judgeWaitEvent, type Refusal } from "./judge-answer.ts";
 import { judgeFork } from "./judge-fork.ts";
 import { judgeMessage } from "./judge-message.ts";
 import { OwnerWaitContext } from "./owner-wait-context.ts";
-import { OwnerWaitReply } from "./owner-wait-event.ts";
+import { OwnerWaitEvent } from "./owner-wait-event.ts";
 import { judgeModel } from "./turn-budget.ts";
 
 const Queue = z.looseObject({ messages: z.number(), messagesTaken: z.number(), messageIds: z.array(z.string()) });
 const Forked = z.looseObject({ forks: z.array(z.string()).optional() });
 const Payer = z.looseObject({ agent: AgentDefinition.pick({ model: true, limits: true, prices: true }) });
 const Message = z.looseObject({ messageId: z.string() });
-const Sent = z.looseObject({ principal: Principal.optional() });
 
 /** What became of an outside event that changed nothing. `duplicate`: it was applied before. */
 export type NoEffect =
@@ -30,11 +29,9 @@ export function noEffectOf(type: string, context: unknown, value: unknown, event
   const reason = `${event.type} has no effect on a ${type} in state ${topState(value)}.`;
   if (type === "ownerWait") {
     const wait = OwnerWaitContext.safeParse(context);
-    const reply = OwnerWaitReply.safeParse(event);
-    if (wait.success && reply.success) {
-      const verdict = judgeAnswer(wait.data, reply.data, Sent.safeParse(event).data?.principal);
-      if (verdict.kind !== "ok") return verdict;
-    }
+    const sent = OwnerWaitEvent.safeParse(event);
+    const verdict = wait.success && sent.success ? judgeWaitEvent(wait.data, sent.data) : undefined;
+    if (verdict !== undefined && verdict.kind !== "ok") return verdict;
   }
   if (type === "conversation" && event.type === "userMessage") {
     const queue = Queue.safeParse(context);

@@ -50,7 +50,24 @@ describe("list fields", () => {
       status: "open",
       agent: "chief",
       assignee: "owner",
+      conversation: "c1",
       waitingOn: "owner",
+    });
+  });
+
+  test("of an owner-wait that is consumed: how it was settled, not what the answer is", () => {
+    const input = { conversationId: "c1", agent: "chief", callId: "c", childId: "child", question: "secret" };
+    const rig = startChild(ownerWaitMachine, input);
+    rig.send({ type: "awaited" });
+    rig.send({ type: "answer", answerId: "a1", value: "secret", principal: { kind: "person", id: "anna", roles: [] } });
+    rig.send({ type: "consumed" });
+    const { context, value } = rig.child.getSnapshot();
+    expect(listFieldsOf("ownerWait", context, value)).toEqual({
+      status: "consumed",
+      outcome: "answered",
+      agent: "chief",
+      assignee: "owner",
+      conversation: "c1",
     });
   });
 
@@ -137,6 +154,7 @@ describe("public events", () => {
       waitDeclined: "ownerWait",
       waitExpired: "ownerWait",
       waitCancelled: "ownerWait",
+      waitRevoked: "ownerWait",
     };
     const types = Object.entries(all).map(
       ([type, actor]) => publicEventOf(actor, { type, agent: "a", callId: "c", waitId: "w" }, { id: "x" })?.type,

@@ -6,6 +6,11 @@ import { MAX_DELAY_MS } from "./task-input.ts";
 /** Who is to answer: a word for lists, or `person-<id>` / `service-<id>`, and then nobody else may. */
 const Assignee = z.string().regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/);
 
+/** `person-<id>` or `service-<id>`; never an agent. */
+const Approver = z.string().regex(/^(person|service)-[A-Za-z0-9_]{1,48}$/);
+
+const MAX_APPROVERS = 32;
+
 /** A question to a person, as a model or a machine asks it. */
 export const Question = z
   .object({
@@ -22,6 +27,17 @@ export const Question = z
     answerSchema: AnswerSchema.optional(),
     default: z.json().optional(),
     assignee: Assignee.default("owner"),
+    /** Only these may answer. */
+    approvers: z
+      .array(Approver)
+      .min(1)
+      .max(MAX_APPROVERS)
+      .refine((approvers) => new Set(approvers).size === approvers.length, "approvers must differ")
+      .optional(),
+    /** Distinct people who have to give the same answer. Absent: 1. */
+    quorum: z.int().min(1).max(MAX_APPROVERS).optional(),
+    /** An answer may be taken back for so long, also when nothing else is waited for. Absent: only until then. */
+    revocableForMs: z.int().min(1000).max(MAX_DELAY_MS).optional(),
     /** Without it the question stays open until it is answered or cancelled. */
     expiresInMs: z.int().min(1000).max(MAX_DELAY_MS).optional(),
     /** `default`: the default is taken, and said to be one. Silence is never consent otherwise. */
@@ -31,7 +47,10 @@ export const Question = z
     const refuse = (path: string, message: string) => context.addIssue({ code: "custom", path: [path], message });
     if (question.default !== undefined) {
       const mismatch = mismatchOfAnswer(question, question.default);
-      if (mismatch !== undefined) refuse("default", `does not answer the question: ${mismatch}`);
+      if (mismatch !== undefined) refuse("default", `does not answer the question: ${mismatch.reason}`);
+    }
+    if (question.approvers !== undefined && (question.quorum ?? 1) > question.approvers.length) {
+      refuse("quorum", "more than there are approvers");
     }
     if (question.onExpiry === "default" && question.default === undefined) {
       refuse("onExpiry", '"default" needs a default');
@@ -52,6 +71,8 @@ export const OwnerWaitInput = z.intersection(
     /** Name of the agent that asks. */
     agent: z.string(),
     callId: z.string(),
+    /** What the one who asks calls it. With it that one says when it waits for the answer (`awaited`) and that it has it (`consumed`). */
+    childId: z.string().optional(),
   }),
 );
 export type OwnerWaitInput = Readonly<z.infer<typeof OwnerWaitInput>>;

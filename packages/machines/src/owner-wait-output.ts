@@ -9,6 +9,8 @@ export const OwnerWaitOutput = z.object({
   by: z.enum(["owner", "default"]).optional(),
   /** `<kind>-<id>` of the one who answered or declined. */
   principal: z.string().optional(),
+  /** Those who agreed, where it took several. */
+  approvals: z.array(z.string()).optional(),
   reason: z.string().optional(),
 });
 export type OwnerWaitOutput = Readonly<z.infer<typeof OwnerWaitOutput>>;

@@ -16,14 +16,14 @@ export function waitOutputToResult(call: NamedCall, output: unknown): ToolResult
       message: "The question reported nothing readable.",
     });
   }
-  const { status, answer, by } = parsed.data;
+  const { status, answer, by, approvals } = parsed.data;
   if (answer !== undefined) {
-    return { callId: call.callId, name: call.name, ok: true, content: JSON.stringify({ answer, by }) };
+    return { callId: call.callId, name: call.name, ok: true, content: JSON.stringify({ answer, by, approvals }) };
   }
   const reason = parsed.data.reason === undefined ? "" : `: ${parsed.data.reason}`;
   const failures: Readonly<Record<OwnerWaitOutput["status"], Failure>> = {
     answered: { cause: "internal", code: "HF-5103", message: "The question was answered with nothing." },
-    declined: { cause: "policy", code: "HF-6002", message: `declined by the one who was asked${reason}` },
+    declined: { cause: "policy", code: "HF-6007", message: `declined by the one who was asked${reason}` },
     expired: {
       cause: "timeout",
       code: "HF-5204",

@@ -1,8 +1,9 @@
 import { principalToken } from "@holdfast/protocol";
 import type { OwnerWaitContext } from "./owner-wait-context.ts";
-import type { OwnerWaitEvent } from "./owner-wait-event.ts";
+import type { OwnerWaitMachineEvent, OwnerWaitReply } from "./owner-wait-event.ts";
 import { OwnerWaitInput } from "./owner-wait-input.ts";
 import type { OwnerWaitOutput } from "./owner-wait-output.ts";
+import { standingOf, type Vote } from "./owner-wait-quorum.ts";
 
 type Changes = Partial<OwnerWaitContext>;
 
@@ -17,40 +18,82 @@ export function initialWait(input: unknown, actorId: string): OwnerWaitContext {
   return { ...question, waitId, status: "open" };
 }
 
-/** A reply of a person is taken. */
-export function withReply(event: OwnerWaitEvent): Changes {
-  if (event.type === "cancel") return {};
-  const who = event.principal === undefined ? {} : { principal: principalToken(event.principal) };
-  const base = { answerId: event.answerId, by: "owner", ...who } as const;
-  if (event.type === "answer") return { ...base, status: "answered", answer: event.value };
-  return { ...base, status: "declined", ...(event.reason === undefined ? {} : { endReason: event.reason }) };
+/** A reply of a person counts; it may settle the question. */
+export function withReply(context: OwnerWaitContext, event: OwnerWaitReply): Changes {
+  if (event.principal === undefined) return {};
+  const principal = principalToken(event.principal);
+  const given: Vote =
+    event.type === "answer"
+      ? { answerId: event.answerId, principal, value: event.value }
+      : { answerId: event.answerId, principal, ...(event.reason !== undefined && { reason: event.reason }) };
+  const votes = [...(context.votes ?? []), given];
+  const standing = standingOf(context, votes);
+  if (standing.kind === "open") return { votes };
+  const { vote } = standing;
+  const decided = {
+    votes,
+    status: standing.kind,
+    outcome: standing.kind,
+    answerId: vote.answerId,
+    principal: vote.principal,
+    by: "owner",
+    ...(context.revocableForMs !== undefined && { isRevocable: true }),
+  } as const;
+  if (standing.kind === "answered") {
+    const { approvals } = standing;
+    return { ...decided, answer: vote.value, ...((context.quorum ?? 1) > 1 && { approvals: [...approvals] }) };
+  }
+  return { ...decided, ...(standing.reason !== undefined && { endReason: standing.reason }) };
+}
+
+/** A reply is taken back: the question is open again, with the replies of the others. */
+export function withRevocation(context: OwnerWaitContext, event: OwnerWaitMachineEvent): Changes {
+  if (event.type !== "revoke" || event.principal === undefined) return {};
+  const token = principalToken(event.principal);
+  const isRevoked = ({ answerId, principal }: Vote) => answerId === event.answerId && principal === token;
+  return {
+    votes: context.votes?.filter((vote) => !isRevoked(vote)) ?? [],
+    revoked: [...(context.revoked ?? []), `${token} ${event.answerId}`],
+    status: "open",
+    outcome: undefined,
+    answerId: undefined,
+    answer: undefined,
+    by: undefined,
+    principal: undefined,
+    approvals: undefined,
+    endReason: undefined,
+    isRevocable: undefined,
+  };
 }
 
 /** Nobody replied in time. Only a question that says so takes its default. */
 export function withExpiry(context: OwnerWaitContext): Changes {
+  const expired = { status: "expired", outcome: "expired" } as const;
   if (context.onExpiry === "default" && context.default !== undefined) {
-    return { status: "expired", answer: context.default, by: "default" };
+    return { ...expired, answer: context.default, by: "default" };
   }
-  return { status: "expired", endReason: "Nobody answered in time." };
+  return { ...expired, endReason: "Nobody answered in time." };
 }
 
 /** The question is withdrawn. */
-export const withCancel = (event: OwnerWaitEvent): Changes => ({
+export const withCancel = (event: OwnerWaitMachineEvent): Changes => ({
   status: "cancelled",
+  outcome: "cancelled",
   endReason: event.type === "cancel" && event.reason !== undefined ? event.reason : "no reason was given",
 });
 
-/** Output of a wait that ended. */
+/** How a wait that is settled was settled. */
 export function waitOutputOf(context: OwnerWaitContext): OwnerWaitOutput {
-  const { waitId, answer, by, principal, endReason } = context;
-  // The four final states are the only ones with an output; `consumed` is the parent's.
-  const status = context.status === "open" || context.status === "consumed" ? "cancelled" : context.status;
+  const { waitId, status, answer, by, principal, approvals, endReason } = context;
+  // A question that is open has no output.
+  const settled = status === "open" || status === "consumed" ? "cancelled" : status;
   return {
     waitId,
-    status,
+    status: context.outcome ?? settled,
     ...(answer === undefined ? {} : { answer }),
     ...(by === undefined ? {} : { by }),
     ...(principal === undefined ? {} : { principal }),
+    ...(approvals === undefined ? {} : { approvals }),
     ...(endReason === undefined ? {} : { reason: endReason }),
   };
 }

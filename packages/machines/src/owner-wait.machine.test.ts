@@ -60,12 +60,26 @@ test("W1: what became of later replies can be told: the same one again, or a clo
   expect(why(rig, answer("yes", ben))).toMatchObject({ kind: "refused", why: "closed" });
 });
 
+test("W1: a closed question says so also to somebody else than its assignee, never to an agent", () => {
+  const rig = start({ assignee: "person-anna" });
+  rig.send(answer("yes"));
+  expect(why(rig, answer("no", ben, "a2"))).toMatchObject({ why: "closed", code: "HF-6001" });
+  expect(why(rig, answer("no", agent, "a3"))).toMatchObject({ why: "notAllowed", code: "HF-6003" });
+});
+
+test("a mismatch names its place", () => {
+  const properties = { lines: { type: "array", items: { type: "integer" } } };
+  const rig = start({ options: undefined, answerSchema: { type: "object", properties } });
+  const reason = "answer.lines[1] must be integer, found string.";
+  expect(why(rig, answer({ lines: [1, "2"] }))).toMatchObject({ code: "HF-6002", why: "mismatch", reason });
+});
+
 describe("an answer that does not do is refused, the question stays open", () => {
   test.each([
-    ["not one of the options", {}, answer("maybe"), "mismatch", "HF-6002"],
-    ["an option in other letters", {}, answer("Yes"), "mismatch", "HF-6002"],
-    ["a number of an option", {}, answer(0), "mismatch", "HF-6002"],
-    ["blank text", { options: undefined }, answer("  "), "mismatch", "HF-6002"],
+    ["not one of the options", {}, answer("maybe"), "outOfRange", "HF-6005"],
+    ["an option in other letters", {}, answer("Yes"), "outOfRange", "HF-6005"],
+    ["a number of an option", {}, answer(0), "outOfRange", "HF-6005"],
+    ["blank text", { options: undefined }, answer("  "), "empty", "HF-6006"],
     ["no text", { options: undefined }, answer(7), "mismatch", "HF-6002"],
     ["a huge text", { options: undefined }, answer("x".repeat(20_000)), "mismatch", "HF-6002"],
     [
@@ -75,10 +89,10 @@ describe("an answer that does not do is refused, the question stays open", () =>
       "mismatch",
       "HF-6002",
     ],
-    ["W2: of an agent", {}, answer("yes", agent), "notAllowed", "HF-6002"],
-    ["W2: of nobody", {}, { type: "answer", answerId: "a1", value: "yes" }, "notAllowed", "HF-6002"],
-    ["W2: of another than the assignee", { assignee: "person-anna" }, answer("yes", ben), "notAllowed", "HF-6002"],
-    ["W2: declined by an agent", {}, { type: "decline", answerId: "a1", principal: agent }, "notAllowed", "HF-6002"],
+    ["W2: of an agent", {}, answer("yes", agent), "notAllowed", "HF-6003"],
+    ["W2: of nobody", {}, { type: "answer", answerId: "a1", value: "yes" }, "notAllowed", "HF-6003"],
+    ["W2: of another than the assignee", { assignee: "person-anna" }, answer("yes", ben), "notAllowed", "HF-6003"],
+    ["W2: declined by an agent", {}, { type: "decline", answerId: "a1", principal: agent }, "notAllowed", "HF-6003"],
   ])("%s", (_, changes, event, reason, code) => {
     const rig = start(changes);
     expect(rig.send(event)).toBe(false);
@@ -135,7 +149,7 @@ describe("W3: expiry", () => {
     const rig = start({ expiresInMs: 60_000 });
     rig.clock.increment(60_000);
     expect(rig.send(answer("yes"))).toBe(false);
-    expect(why(rig, answer("yes"))).toMatchObject({ why: "closed", code: "HF-6001" });
+    expect(why(rig, answer("yes"))).toMatchObject({ why: "expired", code: "HF-6004" });
   });
 });
 
@@ -157,12 +171,32 @@ test("withdrawn by the one who asked, but not by an agent from outside", () => {
   });
 });
 
+describe("withdrawn by a person", () => {
+  test("by anybody where a word is asked, by nobody but the assignee where one is named", () => {
+    expect(start().send({ type: "cancel", principal: ben })).toBe(true);
+    const rig = start({ assignee: "person-anna" });
+    const cancel = { type: "cancel", principal: ben };
+    expect(rig.send(cancel)).toBe(false);
+    expect(why(rig, cancel)).toMatchObject({ kind: "refused", why: "notAllowed", code: "HF-6003" });
+    expect(rig.send({ type: "cancel", principal: anna })).toBe(true);
+  });
+
+  test("not once it is answered", () => {
+    const rig = start();
+    rig.send(answer("yes"));
+    expect(why(rig, { type: "cancel", principal: anna })).toMatchObject({ why: "closed", code: "HF-6001" });
+  });
+});
+
 describe("questions that are refused", () => {
   test.each([
     ["a default that is no answer", { options: ["yes"], default: "no" }],
     ["a default on expiry without one", { onExpiry: "default", expiresInMs: 60_000 }],
     ["a default on expiry that never comes", { onExpiry: "default", default: "x" }],
     ["options that are equal", { options: ["a", "a"] }],
+    ["a quorum that there are not enough for", { approvers: ["person-anna"], quorum: 2 }],
+    ["approvers that are equal", { approvers: ["person-anna", "person-anna"] }],
+    ["an agent as approver", { approvers: ["agent-chief"] }],
     ["a schema with a part that nobody would check", { answerSchema: { type: "string", pattern: "x" } }],
   ])("%s", (_, changes) => {
     expect(OwnerWaitInput.safeParse({ ...base, ...changes }).success).toBe(false);

@@ -57,6 +57,7 @@ export const LIFECYCLE_EVENTS = {
   "holdfast.wait.declined": AboutWait,
   "holdfast.wait.expired": AboutWait.extend({ by: z.enum(["owner", "default"]).optional() }),
   "holdfast.wait.cancelled": AboutWait,
+  "holdfast.wait.revoked": AboutWait,
   "holdfast.wait.consumed": AboutWait,
 } as const satisfies Record<string, z.ZodType>;
 export type LifecycleEventType = keyof typeof LIFECYCLE_EVENTS;

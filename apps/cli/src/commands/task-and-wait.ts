@@ -119,7 +119,7 @@ export function waitCommands(program: Command, context: CommandContext): void {
     .action((options: GlobalOptions & { readonly all?: boolean }) =>
       withClient(context, options, "client", async ({ holdfast }, output) => {
         const headers = (await holdfast.read.headers("ownerWait")).filter(
-          ({ status }) => options.all === true || status === "active",
+          ({ list }) => options.all === true || list["status"] === "open",
         );
         const waits = [];
         for (const { key } of headers) {

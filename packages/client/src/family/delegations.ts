@@ -1,5 +1,5 @@
 import { isTerminal, type JournalEntry, type RecordStatus } from "@holdfast/protocol";
-import { settledChildOf } from "./family-order.ts";
+import { offeredChildOf, settledChildOf } from "./family-order.ts";
 
 /** What became of one call of a conversation. Times are broker times, Unix ms; what has not happened yet is absent. */
 export interface Delegation {
@@ -47,6 +47,8 @@ export function foldDelegations(entries: Iterable<JournalEntry>): readonly Deleg
   const callOf = new Map<string, Row>();
   /** Actor and child id → its last start. */
   const starts = new Map<string, Start>();
+  /** Questions whose outcome was applied before they ended. */
+  const offered = new Set<Start>();
   for (const entry of entries) {
     const { key, rev, atMs, node, status } = entry;
     const own = callOf.get(key);
@@ -56,7 +58,12 @@ export function foldDelegations(entries: Iterable<JournalEntry>): readonly Deleg
     }
     const childId = settledChildOf(entry);
     const settled = childId === undefined ? undefined : starts.get(placeOf(key, childId));
-    if (settled !== undefined) applyOutcome(entry, settled);
+    if (settled !== undefined && !offered.has(settled)) applyOutcome(entry, settled);
+    const offer = starts.get(placeOf(key, offeredChildOf(entry) ?? ""));
+    if (offer !== undefined && !offered.has(offer)) {
+      offered.add(offer);
+      applyOutcome(entry, offer);
+    }
     for (const started of entry.starts ?? []) {
       const callId = CALL_CHILD.exec(started.childId)?.[1];
       const row = callId === undefined ? own : callRow(entry, callId, started);
@@ -92,7 +99,7 @@ function applyOutcome({ rev, atMs, event, ran }: JournalEntry, { key, row, decid
   const isReissued = ran !== undefined && (ran.attempt > 1 || (decider !== undefined && ran.runner !== decider));
   if (isReissued) row.reissued += 1;
   if (!isCall) return;
-  const outcome = event.type.startsWith("xstate.done.") ? "done" : "error";
+  const outcome = event.type.startsWith("xstate.error.") ? "error" : "done";
   row.appliedTimes += 1;
   row.applied ??= { rev, atMs, outcome };
   if (isActor(key)) return;

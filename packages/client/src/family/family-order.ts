@@ -128,6 +128,10 @@ export class FamilyOrder {
 export const settledChildOf = ({ cause, event }: Pick<JournalEntry, "cause" | "event">): string | undefined =>
   cause.kind === "settled" ? /^xstate\.(?:done|error)\.actor\.(.+)$/s.exec(event.type)?.[1] : undefined;
 
+/** Question whose outcome an entry took in: it ends only once it knows that this is stored. */
+export const offeredChildOf = ({ event }: Pick<JournalEntry, "event">): string | undefined =>
+  event.type === "waitSettled" && typeof event["childId"] === "string" ? event["childId"] : undefined;
+
 /** Jobs have keys without a partition. */
 const isActorKey = (key: string): boolean => key.includes(".");
 

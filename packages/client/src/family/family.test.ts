@@ -250,6 +250,32 @@ describe("the delegations of a family", () => {
     ]);
   });
 
+  test("a question is applied when its outcome is taken in, and once, also when it ends later", () => {
+    const [decided, ...rest] = FAMILY[ROOT] ?? [];
+    if (decided === undefined) throw new Error("The family has no root.");
+    const output = { waitId: "q1", status: "answered", answer: "yes" };
+    const offered = { type: "waitSettled", childId: "call-1-b", output };
+    const entries = rest.map((one) =>
+      one.event.type === "xstate.done.actor.call-1-b"
+        ? [
+            {
+              ...one,
+              rev: one.rev + 100,
+              atMs: one.atMs - 5,
+              event: offered,
+              cause: { kind: "event", id: "m" } as const,
+            },
+            one,
+          ]
+        : [one],
+    );
+    const rows = foldDelegations([decided, ...entries.flat()]);
+    expect(rows.find(({ key }) => key === WAIT)).toMatchObject({
+      applied: { atMs: 55, outcome: "done" },
+      appliedTimes: 1,
+    });
+  });
+
   test("what has not happened yet is absent", () => {
     const early = (FAMILY[ROOT] ?? []).slice(0, 2);
     const rows = foldDelegations([...early, ...(FAMILY[TASK] ?? []).slice(0, 1)]);
