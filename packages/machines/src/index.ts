@@ -32,3 +32,5 @@ export { taskStatus } from "./task-status.ts";
 export { taskMachine } from "./task.machine.ts";
 export { foldTranscript, inheritedTranscript } from "./transcript.ts";
 export { ENDLESS_SLOTS, slotLogic, type SlotInput, type TaskSlots } from "./task-slot.ts";
+export { balanceOf, type WalletBalance } from "./wallet-balance.ts";
+export { foldWalletLedger, type LedgerEnd, type LedgerLine, type WalletLedger } from "./wallet-ledger.ts";

@@ -1,3 +1,4 @@
+import { WalletState } from "@holdfast/protocol";
 import { z } from "zod";
 import { StepCall } from "./conversation-context.ts";
 import { ForkPoint } from "./conversation-fork.ts";
@@ -5,6 +6,7 @@ import { conversationStatus } from "./conversation-status.ts";
 import { presentFields } from "./present-fields.ts";
 import { TaskEnd } from "./task-context.ts";
 import { taskStatus } from "./task-status.ts";
+import { balanceOf } from "./wallet-balance.ts";
 
 /** Fields of an actor for lists and filters, readable without its key: never the content of a message or a question. */
 export type ListFields = Readonly<Record<string, string | number | boolean>>;
@@ -40,7 +42,8 @@ const ListedWait = z.looseObject({
 
 /**
  * List fields of an actor: `status` and `agent`, where there are such `title`, `waitingOn`, `cause`, `task`, `assignee`;
- * of a question also `outcome` once it is settled, and `conversation`; of a conversation also `tag.<name>`, `forkOf` (`<key>@<revision>`), `aside` and `deleted`.
+ * of a question also `outcome` once it is settled, and `conversation`; of a conversation also `tag.<name>`, `forkOf` (`<key>@<revision>`), `aside` and
+ * `deleted`; of a wallet where its money is.
  *
  * @param type     actor type; other types than the three of this package have none
  * @param context  context of its snapshot
@@ -85,5 +88,29 @@ export function listFieldsOf(type: string, context: unknown, value: unknown): Li
     const waitingOn = status === "open" ? "owner" : undefined;
     return presentFields({ status, outcome, agent, assignee, conversation, waitingOn });
   }
+  if (type === "wallet") {
+    const { data } = WalletState.safeParse(context);
+    return data === undefined ? {} : walletFields(data);
+  }
   return {};
+}
+
+function walletFields(wallet: WalletState): ListFields {
+  const { scope, limit, settled, fence, parent } = wallet;
+  const { accounted, held, lent, unresolved } = balanceOf(wallet);
+  return {
+    status: fence === undefined ? "open" : "fenced",
+    scope,
+    ...presentFields({ parent }),
+    spentMicroUsd: settled.microUsd,
+    spentTokens: settled.tokens,
+    unpricedCalls: settled.unpricedCalls,
+    heldMicroUsd: held.microUsd,
+    unresolvedMicroUsd: unresolved.microUsd,
+    lentMicroUsd: lent.microUsd,
+    accountedMicroUsd: accounted.microUsd,
+    accountedTokens: accounted.tokens,
+    ...(limit.microUsd !== undefined && { limitMicroUsd: limit.microUsd }),
+    ...(limit.tokens !== undefined && { limitTokens: limit.tokens }),
+  };
 }

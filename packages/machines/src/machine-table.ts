@@ -10,6 +10,8 @@ import { ownerWaitMachine } from "./owner-wait.machine.ts";
 import { TaskEvent } from "./task-event.ts";
 import { TaskInput } from "./task-input.ts";
 import { taskMachine } from "./task.machine.ts";
+import { WalletEvent, WalletInput } from "./wallet-event.ts";
+import { walletMachine } from "./wallet.machine.ts";
 
 /** A machine and what an app has to know to run it durably. */
 export interface MachineEntry {
@@ -63,6 +65,16 @@ export const MACHINES: readonly MachineEntry[] = [
     machine: ownerWaitMachine,
     input: OwnerWaitInput,
     outsideEvent: OwnerWaitEvent,
+    childActors: {},
+    jobs: {},
+    hosts: [],
+    closePolicies: {},
+  },
+  {
+    type: "wallet",
+    machine: walletMachine,
+    input: WalletInput,
+    outsideEvent: WalletEvent,
     childActors: {},
     jobs: {},
     hosts: [],

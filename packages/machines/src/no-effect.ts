@@ -1,12 +1,14 @@
-import { AgentDefinition, type PlainEvent } from "@holdfast/protocol";
+import { AgentDefinition, WalletState, type PlainEvent } from "@holdfast/protocol";
 import { z } from "zod";
 import { topState } from "./conversation-status.ts";
 import { judgeWaitEvent, type Refusal } from "./judge-answer.ts";
 import { judgeFork } from "./judge-fork.ts";
 import { judgeMessage } from "./judge-message.ts";
+import { judgeWallet, type WalletRefusal } from "./judge-wallet.ts";
 import { OwnerWaitContext } from "./owner-wait-context.ts";
 import { OwnerWaitEvent } from "./owner-wait-event.ts";
 import { judgeModel } from "./turn-budget.ts";
+import { WalletEvent } from "./wallet-event.ts";
 
 const Queue = z.looseObject({ messages: z.number(), messagesTaken: z.number(), messageIds: z.array(z.string()) });
 const Forked = z.looseObject({ forks: z.array(z.string()).optional() });
@@ -16,6 +18,7 @@ const Message = z.looseObject({ messageId: z.string() });
 /** What became of an outside event that changed nothing. `duplicate`: it was applied before. */
 export type NoEffect =
   | Refusal
+  | WalletRefusal
   | { readonly kind: "duplicate" }
   | { readonly kind: "noEffect"; readonly reason: string };
 
@@ -53,6 +56,15 @@ export function noEffectOf(type: string, context: unknown, value: unknown, event
     const known = Forked.safeParse(context);
     const fork = typeof event["fork"] === "string" ? event["fork"] : "";
     const verdict = judgeFork(known.data?.forks ?? [], fork);
+    if (verdict.kind !== "ok") return verdict;
+  }
+  if (type === "wallet") {
+    const wallet = WalletState.safeParse(context);
+    const sent = WalletEvent.safeParse(event);
+    // Nothing may pass for a success that is none: whoever is told "already so" spends.
+    if (!wallet.success || !sent.success)
+      return { kind: "refused", code: "HF-5305", reason: `A wallet does not take ${event.type} like this.`, facts: {} };
+    const verdict = judgeWallet(wallet.data, sent.data);
     if (verdict.kind !== "ok") return verdict;
   }
   return { kind: "noEffect", reason };

@@ -1,4 +1,4 @@
-import type { AgentDefinition, ModelReply } from "@holdfast/protocol";
+import { costOf, type AgentDefinition, type ModelReply } from "@holdfast/protocol";
 import { z } from "zod";
 import type { Failure } from "./failure.ts";
 import type { Refusal } from "./judge-answer.ts";
@@ -13,12 +13,10 @@ type Payer = Pick<AgentDefinition, "model" | "limits" | "prices">;
 
 /** Spent so far and for one more reply; parts of a millionth count as one. */
 export function spentWith(spent: Spent, { model, prices }: Payer, { usage }: Pick<ModelReply, "usage">): Spent {
-  const { inputTokens, outputTokens } = usage;
-  const tokens = spent.tokens + inputTokens + outputTokens;
+  const tokens = spent.tokens + usage.inputTokens + usage.outputTokens;
   const price = priceOf(prices, model);
   if (price === undefined || spent.costMicroUsd === undefined) return { tokens };
-  const cost = (inputTokens * price.inputMicroUsd + outputTokens * price.outputMicroUsd) / 1_000_000;
-  return { tokens, costMicroUsd: spent.costMicroUsd + Math.ceil(cost) };
+  return { tokens, costMicroUsd: spent.costMicroUsd + costOf(price, usage).microUsd };
 }
 
 /** Why no further model call is made in this turn; undefined when the budget allows one. What has no price fits no limit. */

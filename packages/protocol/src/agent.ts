@@ -31,6 +31,8 @@ export const AgentLimits = z.object({
   maxParallelTools: z.int().min(1).max(64).optional(),
   /** Tokens, read and written, per user message. Absent: as many as it takes. */
   maxTokens: z.int().min(1).optional(),
+  /** Tokens of one answer. Absent: as many as the model gives; where a wallet pays, 8192. */
+  maxOutputTokens: z.int().min(1).optional(),
   /** Millionths of a US dollar per user message; needs a price for the model. Absent: no limit. */
   maxCostMicroUsd: z.int().min(1).optional(),
   /** Tokens that a model call has read and written from which on the past is condensed before the next one. Absent: only when it is asked for. */
@@ -108,5 +110,7 @@ export const ModelReply = z.object({
   toolCalls: z.array(ToolCall),
   finishReason: z.enum(["stop", "length", "toolCalls", "contentFilter", "other"]),
   usage: z.object({ inputTokens: z.number(), outputTokens: z.number() }),
+  /** The wallet that paid was fenced meanwhile: nothing new is begun. */
+  isFenced: z.boolean().optional(),
 });
 export type ModelReply = z.infer<typeof ModelReply>;

@@ -79,6 +79,8 @@ export const MessageOutcome = z.discriminatedUnion("kind", [
     code: z.string(),
     reason: z.string(),
     status: z.string().optional(),
+    /** What a program needs to do something about it. */
+    facts: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
   }),
 ]);
 export type MessageOutcome = z.infer<typeof MessageOutcome>;

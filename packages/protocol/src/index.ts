@@ -139,3 +139,15 @@ export {
   TaskStopArguments,
 } from "./task-arguments.ts";
 export { TAG_KEY, VALUE_TAGS, type ValueTag } from "./tagged-values.ts";
+export { Amount, costOf, MicroUsd, Sum, Tokens, type Cost } from "./money.ts";
+export {
+  Budget,
+  Fence,
+  FLEET_PRINCIPAL,
+  GLOBAL_WALLET,
+  Hold,
+  Payer,
+  WalletLimit,
+  WalletScope,
+  WalletState,
+} from "./wallet.ts";

@@ -49,7 +49,12 @@ export interface Schema {
 
 /** What became of an outside event that changed nothing. `duplicate`: it was applied before, for its sender a success. */
 export type NoEffect =
-  | { readonly kind: "refused"; readonly code: string; readonly reason: string }
+  | {
+      readonly kind: "refused";
+      readonly code: string;
+      readonly reason: string;
+      readonly facts?: Readonly<Record<string, string | number | boolean>>;
+    }
   | { readonly kind: "duplicate" }
   | { readonly kind: "noEffect"; readonly reason: string };
 

@@ -133,7 +133,10 @@ export function outcomeOfIgnored(
     message.kind === "event"
       ? definition.noEffect?.(message.event, record.snapshot.context, record.snapshot.value)
       : undefined;
-  if (why?.kind === "refused") return { kind: "refused", code: why.code, reason: why.reason, status: record.status };
+  if (why?.kind === "refused") {
+    const { code, reason, facts } = why;
+    return { kind: "refused", code, reason, status: record.status, ...(facts !== undefined && { facts }) };
+  }
   return { kind: "ignored", ...told };
 }
 
