@@ -29,5 +29,9 @@ export const DOCUMENTED_COMMANDS: Readonly<Record<string, CommandProof>> = {
   "npx holdfast conversation list": inTest,
   "npx holdfast task list": inTest,
   "npx holdfast wait list --all": inTest,
+  "npx holdfast budget set global --usd 50": inTest,
+  "npx holdfast budget set survey --usd 5 --tokens 2000000": inTest,
+  "npx holdfast budget list": inTest,
+  "npx holdfast budget show survey": inTest,
   'npx holdfast events "task.*.*.completed"': inTest,
 };

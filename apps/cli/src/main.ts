@@ -1,6 +1,7 @@
 import { parseConfig } from "@holdfast/process";
 import { Command } from "commander";
 import { agentCommands } from "./commands/agent.ts";
+import { budgetCommands } from "./commands/budget.ts";
 import { conversationCommands } from "./commands/conversation.ts";
 import { demoCommand } from "./commands/demo.ts";
 import { eventsCommand } from "./commands/events.ts";
@@ -23,6 +24,7 @@ const context = {
 };
 demoCommand(program, context);
 agentCommands(program, context);
+budgetCommands(program, context);
 conversationCommands(program, context);
 taskCommands(program, context);
 waitCommands(program, context);

@@ -21,6 +21,7 @@ import type { Config } from "@holdfast/process";
 import { RuntimeFault } from "@holdfast/protocol";
 import type { Telemetry } from "@holdfast/runtime/ports";
 import { defineActor, FairSlots, type ActorDefinition, type JobDefinition, type NodeContext } from "holdfast";
+import { createNodeMoney } from "./node-money.ts";
 import { readTranscript } from "./read-transcript.ts";
 
 export interface AgentActorsOptions {
@@ -32,7 +33,7 @@ export interface AgentActorsOptions {
 /** Largest text file an agent may read, bytes. */
 export const MAX_DOCUMENT_BYTES = 256 * 1024;
 
-/** Conversation, task and owner-wait with the jobs of this node: its model endpoint and its tools. */
+/** Conversation, task, owner-wait and wallet with the jobs of this node: its model endpoint and its tools. */
 export function agentActors(options: AgentActorsOptions, context: NodeContext): readonly ActorDefinition[] {
   const { config, telemetry } = options;
   const baseUrl = config.HOLDFAST_MODEL_BASE_URL;
@@ -61,6 +62,7 @@ export function agentActors(options: AgentActorsOptions, context: NodeContext): 
     ),
     readTranscript: ({ conversation, ...wanted }, signal) =>
       readTranscript(context.read, conversation, { ...wanted, signal }),
+    reserve: createNodeMoney(context, config.HOLDFAST_NAMESPACE),
     telemetry,
     ...reporting(config.HOLDFAST_LEDGER_URL, options.node),
   });

@@ -1,8 +1,10 @@
-import { AgentDefinition, RuntimeFault, type ModelReply, type TranscriptMessage } from "@holdfast/protocol";
+import { AgentDefinition, Payer, RuntimeFault, type ModelReply, type TranscriptMessage } from "@holdfast/protocol";
 import { silentTelemetry, type Telemetry } from "@holdfast/runtime/ports";
 import { z } from "zod";
 import { condenseRequest } from "./condense-request.ts";
-import type { ModelPort } from "./model-port.ts";
+import { PAID_OUTPUT_TOKENS } from "./call-cost.ts";
+import type { ModelCallContext, ModelPort, ModelRequest } from "./model-port.ts";
+import { PaidCall, type ReserveMoney } from "./paid-call.ts";
 import type { Toolbox } from "./toolbox.ts";
 
 /** What the jobs need to know of the runtime's job context, which fits. */
@@ -61,6 +63,8 @@ export interface AgentJobsOptions {
   /** What it throws is the outcome of the job; before the tool, the tool does not run. */
   readonly reportEffect?: (report: EffectReport, signal: AbortSignal) => Promise<void>;
   readonly telemetry?: Telemetry;
+  /** Where the calls of conversations with a budget are paid from. Without it they are refused. */
+  readonly reserve?: ReserveMoney;
 }
 
 /** What a tool's job returns: the machine makes the call's result of it. */
@@ -72,7 +76,7 @@ export interface ToolJobOutput {
 
 /** Implementations of the jobs of a conversation. */
 export interface AgentJobs {
-  /** Job `model.generate`. @throws ModelFault; RuntimeFault HF-1001 for a wrong input; what `readTranscript` throws */
+  /** Job `model.generate`. @throws ModelFault; what `reserve` throws; RuntimeFault HF-1001 for a wrong input; what `readTranscript` throws */
   readonly generate: (input: unknown, job: AgentJobContext) => Promise<ModelReply>;
   /**
    * Jobs `tool.run.*`. A tool that fails is an answer to the model, not a failed job.
@@ -90,6 +94,7 @@ const ModelInput = z.looseObject({
   messagesTaken: z.number().optional(),
   purpose: z.literal("condense").optional(),
   nudge: z.string().optional(),
+  payer: Payer.optional(),
 });
 const ToolInput = z.looseObject({
   agent: z.string().default(""),
@@ -113,31 +118,49 @@ async function generate(
   input: z.output<typeof ModelInput>,
   job: AgentJobContext,
 ): Promise<ModelReply> {
-  const { agent, conversation = job.actorKey, throughRev = job.rev, messagesTaken, purpose, nudge } = input;
+  const { agent, conversation = job.actorKey, throughRev = job.rev, messagesTaken, purpose, nudge, payer } = input;
   const wanted = { conversation, throughRev, ...(messagesTaken !== undefined && { messagesTaken }) };
   const transcript = await options.readTranscript(wanted, job.signal);
   const messages = nudge === undefined ? transcript : [...transcript, saidBesides(nudge)];
   let tries = 1;
   let index = 0;
-  const { model, instructions, tools } = agent;
-  return await options.model.generate(
-    purpose === "condense" ? condenseRequest(model, messages) : { model, instructions, messages, tools },
-    {
-      signal: job.signal,
-      idempotencyKey: job.key,
-      attempt: job.attempt,
-      onToken: (text) => {
-        options.onToken?.({ actorKey: job.actorKey, jobKey: job.key, attempt: job.attempt, tries, index, text });
-        index += 1;
-      },
-      onRetry: ({ fault, tries: done, delayMs }) => {
-        tries = done + 1;
-        index = 0;
-        telemetry.warn("model.retried", { job: job.key, code: fault.code, ...fault.facts, delayMs });
-      },
+  const { model, instructions, tools, limits, prices } = agent;
+  const maxOutputTokens = limits.maxOutputTokens ?? (payer === undefined ? undefined : PAID_OUTPUT_TOKENS);
+  const request: ModelRequest = {
+    ...(purpose === "condense" ? condenseRequest(model, messages) : { model, instructions, messages, tools }),
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+  };
+  const context: ModelCallContext = {
+    signal: job.signal,
+    idempotencyKey: job.key,
+    attempt: job.attempt,
+    onToken: (text) => {
+      options.onToken?.({ actorKey: job.actorKey, jobKey: job.key, attempt: job.attempt, tries, index, text });
+      index += 1;
     },
-  );
+    onRetry: ({ fault, tries: done, delayMs }) => {
+      tries = done + 1;
+      index = 0;
+      telemetry.warn("model.retried", { job: job.key, code: fault.code, ...fault.facts, delayMs });
+    },
+  };
+  if (payer === undefined) return options.model.generate(request, context);
+  const reserve = options.reserve ?? nobodyPays;
+  const paid = new PaidCall({ reserve, payer, job: job.key, request, prices, signal: job.signal, telemetry });
+  try {
+    return await paid.answered(await options.model.generate(request, { ...context, tries: paid }));
+  } finally {
+    await paid.abandoned();
+  }
 }
+
+const nobodyPays: ReserveMoney = () =>
+  Promise.reject(
+    new RuntimeFault(
+      "HF-3001",
+      "Model call: its conversation has a budget, and this node no wallets. Give it `reserve`.",
+    ),
+  );
 
 const saidBesides = (text: string): TranscriptMessage => ({ role: "user", messageId: "nudge", text });
 

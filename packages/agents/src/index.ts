@@ -32,6 +32,7 @@ export { createFileTools, FILE_TOOLS, type FileToolsOptions } from "./file-tools
 export { createLedgerClient, type LedgerClient, type LedgerClientOptions, type LedgerEffect } from "./ledger-client.ts";
 export { type ModelCallContext, type ModelPort, type ModelRequest, type ModelRetry } from "./model-port.ts";
 export { ModelFault } from "./model-problem.ts";
+export { type HeldMoney, type MoneyRequest, type ReserveMoney } from "./paid-call.ts";
 export { createOpenAiCompatibleModel, type OpenAiCompatibleOptions } from "./openai-compatible-model.ts";
 export { agentNamed, createSurveyAgents, type SurveyModels } from "./survey-agents.ts";
 export { ToolFault } from "./tool-fault.ts";

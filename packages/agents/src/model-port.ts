@@ -21,6 +21,14 @@ export interface ModelRetry {
   readonly delayMs: number;
 }
 
+/** Whoever pays for the tries of a call. */
+export interface ModelTries {
+  /** Before each try; what it throws ends the call untried. */
+  begin(): Promise<void>;
+  /** After each try that failed, before the next one. */
+  failed(fault: ModelFault): Promise<void>;
+}
+
 export interface ModelCallContext {
   /** Ends the call, frees its connection. */
   readonly signal: AbortSignal;
@@ -32,6 +40,7 @@ export interface ModelCallContext {
   onToken?(text: string): void;
   /** Before the wait for the next try: what `onToken` got so far is void. Must not throw. */
   onRetry?(retry: ModelRetry): void;
+  readonly tries?: ModelTries;
 }
 
 /** What an agent needs of a model. Implementations never run a tool. */

@@ -2,7 +2,10 @@ import { RuntimeFault } from "@holdfast/protocol";
 import { knownReason } from "./known-reason.ts";
 
 /** What a model call can die of. Never quotes a request, an answer or a key: endpoints echo all three. */
-export class ModelFault extends RuntimeFault {}
+export class ModelFault extends RuntimeFault {
+  /** The last try is proved to have cost nothing. Never travels: only whoever pays for the call asks. */
+  isUncharged = false;
+}
 
 /** Where a call went, as far as it may be told. */
 export interface ModelTarget {
@@ -24,13 +27,23 @@ export interface ModelProblem {
   readonly status?: number | undefined;
   /** One of a fixed list of words. */
   readonly reason?: string | undefined;
+  /** No answer was begun, and this says so: nothing can have been charged. */
+  readonly isUncharged?: boolean;
 }
+
+/** A proxy that gave up says nothing of the endpoint behind it, which may have answered. */
+const GAVE_UP = new Set([408, 499, 504, 524]);
+
+/** A status instead of an answer: it was refused before anything was generated, unless somebody in between gave up. */
+export const isRefusedUncharged = (status: number): boolean => !GAVE_UP.has(status);
+
+const NEVER_CONNECTED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
 
 /** The fault of a call that ended with `problem`. It has no cause: those of the SDK hold the request. */
 export function modelFault(problem: ModelProblem, target: ModelTarget, tries: number): ModelFault {
   const after = tries === 1 ? "" : ` (after ${tries} tries)`;
   const { status, reason } = problem;
-  return new ModelFault(
+  const fault = new ModelFault(
     problem.code,
     `Model ${target.model} at ${target.endpoint}: ${problem.what}${after}. ${problem.remedy}`,
     {
@@ -43,6 +56,8 @@ export function modelFault(problem: ModelProblem, target: ModelTarget, tries: nu
       },
     },
   );
+  fault.isUncharged = problem.isUncharged === true;
+  return fault;
 }
 
 /** The caller gave up; nothing is wrong with the endpoint. */
@@ -96,6 +111,7 @@ export const unreachableProblem = (systemCode: string | undefined): ModelProblem
   remedy: "Check the base URL and that the endpoint runs.",
   retry: "backoff",
   reason: systemCode,
+  isUncharged: NEVER_CONNECTED.has(systemCode ?? ""),
 });
 
 export const unreadableProblem = (what: string): ModelProblem => ({

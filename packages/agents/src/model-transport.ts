@@ -2,6 +2,7 @@ import { z } from "zod";
 import { systemCodeOf } from "./known-reason.ts";
 import {
   cutProblem,
+  isRefusedUncharged,
   refusedProblem,
   tooLongProblem,
   unreachableProblem,
@@ -87,14 +88,15 @@ export class ModelTransport {
 
 const stopped = (): Error => new Error("The call ended early.");
 
-async function readRefusal(response: Response): Promise<ModelProblem> {
-  const parsed = ErrorBody.safeParse(await readErrorBody(response.body));
-  return refusedProblem({
-    status: response.status,
+async function readRefusal({ status, headers, body }: Response): Promise<ModelProblem> {
+  const parsed = ErrorBody.safeParse(await readErrorBody(body));
+  const problem = refusedProblem({
+    status,
     errorType: parsed.data?.error.type,
     errorCode: parsed.data?.error.code,
-    retryAfterMs: parseRetryAfterMs(response.headers, Date.now()),
+    retryAfterMs: parseRetryAfterMs(headers, Date.now()),
   });
+  return { ...problem, isUncharged: isRefusedUncharged(status) };
 }
 
 async function readErrorBody(body: AsyncIterable<Uint8Array> | null): Promise<unknown> {

@@ -78,11 +78,13 @@ async function generate(settings: Settings, request: ModelRequest, context: Mode
   let onceUsed = false;
   for (let tries = 1; ; tries += 1) {
     if (signal.aborted) throw reasonOf(signal, target);
+    await context.tries?.begin();
     const outcome = await tryOnce(settings, request, context);
     if (outcome.kind === "reply") return outcome.reply;
     if (signal.aborted) throw reasonOf(signal, target);
     const { problem } = outcome;
     const fault = modelFault(problem, target, tries);
+    await context.tries?.failed(fault);
     const isLast = tries > settings.maxRetries || problem.retry === "never" || (problem.retry === "once" && onceUsed);
     if (isLast) throw fault;
     onceUsed ||= problem.retry === "once";

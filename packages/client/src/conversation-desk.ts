@@ -1,5 +1,6 @@
 import {
   AgentDefinition,
+  Budget,
   isTerminal,
   ModelReply,
   RuntimeFault,
@@ -21,6 +22,8 @@ export interface ConversationStart {
   readonly tags?: Readonly<Record<string, string>>;
   /** First message. */
   readonly prompt?: string;
+  /** Who pays for its model calls, and for those of all below it. */
+  readonly budget?: z.input<typeof Budget>;
 }
 
 export interface ForkOptions {
@@ -46,6 +49,7 @@ const Origin = z.looseObject({
   agents: z.record(z.string(), AgentDefinition).default({}),
   title: z.string().optional(),
   tags: z.record(z.string(), z.string()).default({}),
+  budget: Budget.optional(),
   fork: z.looseObject({ conversation: z.string(), rev: z.number() }).optional(),
 });
 const Output = z.looseObject({
@@ -64,6 +68,7 @@ const MAX_LOOK_MS = 500;
  * Owns: nothing but the order of its messages. Does not own: what a conversation does with them (its machine).
  *   K1 a fork is remembered by its origin before it begins: what it shares stays as long as it lives
  *   K2 a question aside writes nothing to the conversation it is about
+ *   K3 what comes of a conversation is paid for by who pays for it
  */
 export class ConversationDesk {
   readonly #holdfast: HoldfastClient;
@@ -105,7 +110,7 @@ export class ConversationDesk {
     const before = await this.#tryOrigin(as);
     const again = before?.origin.fork?.conversation === key ? before.origin.fork.rev : undefined;
     const fork = await this.#placeIn(id, found, place.rev ?? again);
-    const { agent, agents, tags } = origin;
+    const { agent, agents, tags, budget } = origin;
     const named = title ?? origin.title;
     const pin = { type: "forked", fork: this.#holdfast.key(TYPE, as) };
     accepted(id, await this.#holdfast.send(key, pin)); // K1
@@ -114,6 +119,7 @@ export class ConversationDesk {
       agents,
       tags,
       fork,
+      ...paidLike(budget), // K3
       ...(named !== undefined && { title: named }),
       ...(prompt !== undefined && { prompt }),
     };
@@ -138,7 +144,8 @@ export class ConversationDesk {
     const found = await this.#origin(id);
     const fork = await this.#placeIn(id, found, before?.origin.fork?.rev);
     const agent = before?.origin.agent ?? { ...found.origin.agent, tools: [], delegates: [] };
-    const input = { agent, fork, once: true, prompt: question };
+    const { budget } = before?.origin ?? found.origin;
+    const input = { agent, fork, once: true, prompt: question, ...paidLike(budget) }; // K3
     accepted(askId, await this.#holdfast.start(TYPE, askId, input));
     return this.#answerOf(askId, timeoutMs);
   }
@@ -196,6 +203,8 @@ export class ConversationDesk {
     throw new RuntimeFault("HF-4008", `Question ${id}: no answer within ${timeoutMs} ms. Ask again under the same id.`);
   }
 }
+
+const paidLike = (budget: Budget | undefined): { readonly budget?: Budget } => (budget === undefined ? {} : { budget });
 
 /** @throws RuntimeFault with the code of the refusal */
 function accepted(id: string, result: SendResult): SendResult {

@@ -23,6 +23,7 @@ import { readEvents, type EventsOptions, type ReceivedEvent } from "./events/rea
 import { PanicDesk } from "./panic-desk.ts";
 import { StuckDesk } from "./stuck-desk.ts";
 import { NamespaceReader } from "./namespace-reader.ts";
+import { WalletDesk } from "./wallets/wallet-desk.ts";
 
 export interface HoldfastClientOptions {
   readonly link: Link;
@@ -45,6 +46,7 @@ export interface StartOptions extends SendOptions {
 export class HoldfastClient {
   readonly read: NamespaceReader;
   readonly conversations: ConversationDesk;
+  readonly wallets: WalletDesk;
   /** What is stuck, and what an operator can do about it; needs an operator's permissions. */
   readonly stuck: StuckDesk;
   /** Stops the whole fleet, and lifts that; needs an operator's permissions. */
@@ -64,6 +66,7 @@ export class HoldfastClient {
     this.stuck = new StuckDesk({ link, codec, subjects, manifest, principal, randomHex, read: this.read });
     this.panic = new PanicDesk({ link, subjects, principal, randomHex, read: this.read });
     this.conversations = new ConversationDesk(this, randomHex);
+    this.wallets = new WalletDesk(this);
     this.#sender = new MessageSender({
       link,
       codec,

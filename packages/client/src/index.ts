@@ -7,6 +7,8 @@ export { type ConversationStart, type FinalAnswer, type ForkOptions } from "./co
 export { HoldfastClient, type HoldfastClientOptions, type StartOptions } from "./holdfast-client.ts";
 export { type SendOptions, type SendResult } from "./message-sender.ts";
 export { PanicDesk, type PanicAnswers } from "./panic-desk.ts";
+export { WalletDesk, type LimitChange, type StoredWallet } from "./wallets/wallet-desk.ts";
+export { WalletTeller, type AttemptRequest, type Reservation } from "./wallets/wallet-teller.ts";
 export { StuckDesk, type CommandResult, type ExportedActor } from "./stuck-desk.ts";
 export { type StuckRow } from "./stuck-rows.ts";
 export {

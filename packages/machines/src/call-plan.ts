@@ -68,7 +68,7 @@ export function planReply(modelCall: number, reply: ModelReply, caller: Caller):
     const named = { callId, name, childId: `call-${modelCall}-${callId}` };
     const planned =
       index < MAX_STARTS_PER_COMMIT
-        ? planOf(named, call.input, { ...caller, tasks, startsLeft })
+        ? planOf(named, call.input, { ...caller, tasks, startsLeft, isFenced: reply.isFenced === true })
         : refusal(named, "limit", "HF-5202", `At most ${MAX_STARTS_PER_COMMIT} calls at once; repeat this one later.`);
     const digest = hash128(JSON.stringify([name, call.input ?? ""]));
     if (!("book" in planned)) {

@@ -1,5 +1,6 @@
-import { AgentDefinition } from "@holdfast/protocol";
+import { AgentDefinition, Budget } from "@holdfast/protocol";
 import { z } from "zod";
+import { BudgetRefusal } from "./budget-refusal.ts";
 import { QueuedCall } from "./call-queue.ts";
 import { ForkPoint } from "./conversation-fork.ts";
 import { ConversationInput, ParentTask, PROMPT_MESSAGE_ID } from "./conversation-input.ts";
@@ -83,6 +84,13 @@ export const ConversationContext = z.object({
   /** Tool calls of the running step that have not started. */
   queue: z.array(QueuedCall).optional(),
   spent: Spent.optional(),
+  budget: Budget.optional(),
+  /** Why its last model call got no money; absent once a person has let it go on. */
+  refusal: BudgetRefusal.optional(),
+  /** Child that asks a person about the budget, while it does. */
+  budgetQuestion: z.string().optional(),
+  /** Fence that a person let it through. */
+  pass: z.string().optional(),
   usage: Usage,
   /** Last text of the model, bounded. */
   lastText: z.string(),

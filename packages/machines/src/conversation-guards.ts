@@ -1,4 +1,5 @@
 import { childOutcomeOf } from "./child-outcome.ts";
+import { budgetAnswerOf, isToRest, refusalOf, STOP } from "./conversation-budget.ts";
 import { pendingMessages, type Rest } from "./conversation-context.ts";
 import { openCallOf, openQuestionOf, openWaitOf, replyOf, type Moment } from "./conversation-reading.ts";
 import { isTaskNews } from "./conversation-tasks.ts";
@@ -63,6 +64,10 @@ export const conversationGuards = {
   isStuck: ({ context }: Moment) => turn.isNudged(context) && turn.stuckPattern(context) !== undefined,
   isToNudge: ({ context }: Moment) => turn.stuckPattern(context) !== undefined,
   isOutOfBudget: ({ context }: Moment) => overBudget(context.spent ?? NOTHING_SPENT, context.agent) !== undefined,
+  isRefusedToRest: isToRest,
+  isRefusedMoney: (moment: Moment) => refusalOf(moment) !== undefined,
+  isStopAnswer: (moment: Moment) => budgetAnswerOf(moment) === STOP,
+  isBudgetAnswer: (moment: Moment) => budgetAnswerOf(moment) !== undefined,
   wasStuck: ({ context }: Moment) => context.lastFailure?.cause === "stuck",
   isOutOfIterations: ({ context }: Moment) => context.iteration >= context.agent.limits.maxIterations,
   isFirstDeletion: ({ context }: Moment) => context.isDeleted !== true,

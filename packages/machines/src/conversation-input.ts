@@ -1,4 +1,4 @@
-import { AgentDefinition } from "@holdfast/protocol";
+import { AgentDefinition, Budget } from "@holdfast/protocol";
 import { z } from "zod";
 import { ForkPoint } from "./conversation-fork.ts";
 
@@ -41,6 +41,8 @@ export const ConversationInput = z.object({
   fork: ForkPoint.optional(),
   /** It is there for one answer, and ends with it: a question aside. */
   once: z.boolean().optional(),
+  /** Who pays for its model calls, and for those of all below it. Absent: nobody is asked. */
+  budget: Budget.optional(),
   /** First user message; its message id is {@link PROMPT_MESSAGE_ID}. */
   prompt: z.string().min(1).max(MAX_MESSAGE_CHARACTERS).optional(),
 });

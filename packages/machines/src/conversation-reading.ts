@@ -1,5 +1,6 @@
 import type { ModelReply } from "@holdfast/protocol";
 import { childOutcomeOf } from "./child-outcome.ts";
+import { budgetFailure } from "./conversation-budget.ts";
 import type { ConversationContext } from "./conversation-context.ts";
 import type { ConversationMachineEvent } from "./conversation-event.ts";
 import type { ParentTask } from "./conversation-input.ts";
@@ -30,6 +31,7 @@ export const LIMITS = {
     message: `No answer after ${context.agent.limits.maxIterations} model calls.`,
   }),
   budget: ({ spent = NOTHING_SPENT, agent }: ConversationContext): Failure => overBudget(spent, agent) ?? NO_BUDGET,
+  wallet: budgetFailure,
   stuck: (context: ConversationContext): Failure => ({
     cause: "stuck",
     code: "HF-5202",

@@ -6,6 +6,7 @@ import { planReply } from "./call-plan.ts";
 import { answeredResult, type Abandonment } from "./call-result.ts";
 import { queueWithout, startableCalls } from "./call-queue.ts";
 import { childOutcomeOf } from "./child-outcome.ts";
+import { payerOf, questionId, questionOf, withLeave, withRefusal } from "./conversation-budget.ts";
 import type { ConversationContext, Rest } from "./conversation-context.ts";
 import type { ConversationMachineEvent } from "./conversation-event.ts";
 import { conversationGuards } from "./conversation-guards.ts";
@@ -107,7 +108,7 @@ export const conversationSetup = setup({
       enqueue.assign({ usage, isCondenseRequested: false, fill: undefined });
       enqueue.spawnChild("model.generate", {
         id: turn.runningCondenser({ ...context, usage }),
-        input: { agent, iteration, messagesTaken, purpose: "condense" },
+        input: { agent, iteration, messagesTaken, purpose: "condense", ...paidBy(context) },
       });
     }),
     takeCondensation: assign(({ context, event }) => {
@@ -133,6 +134,7 @@ export const conversationSetup = setup({
           iteration: next.iteration,
           messagesTaken: next.messagesTaken,
           ...(nudge !== undefined && { nudge: NUDGES[nudge] }),
+          ...paidBy(next),
         },
       });
     }),
@@ -174,6 +176,20 @@ export const conversationSetup = setup({
         enqueue.spawnChild(`tool.run.${call.crashPolicy}`, { id: childId, input });
       }
     }),
+    noteRefusal: assign(withRefusal),
+    takeLeave: assign(withLeave),
+    askForBudget: enqueueActions(({ context, enqueue }) => {
+      if (context.budget?.whenSpent !== "ask") return;
+      const budgetQuestion = questionId(context);
+      enqueue.assign({ budgetQuestion });
+      enqueue.spawnChild("ownerWait", { id: budgetQuestion, input: questionOf(context) });
+    }),
+    withdrawBudgetQuestion: enqueueActions(({ context, enqueue }) => {
+      const { budgetQuestion, ending } = context;
+      if (budgetQuestion === undefined) return;
+      enqueue.sendTo(budgetQuestion, { type: "cancel", reason: "it goes on otherwise" });
+      enqueue.assign({ budgetQuestion: undefined, ending: [...ending, budgetQuestion] });
+    }),
     noteModelFailure: assign((arg) => ({ lastFailure: modelFailureOf(arg) })),
     noteLimit: assign(({ context }, { limit }: { limit: keyof typeof LIMITS }) => ({
       lastFailure: LIMITS[limit](context),
@@ -204,6 +220,7 @@ export const conversationSetup = setup({
       if (childId === undefined) return;
       enqueue.stopChild(childId);
       enqueue.assign({ ending: context.ending.filter((one) => one !== childId) });
+      if (context.budgetQuestion === childId) enqueue.assign({ budgetQuestion: undefined });
     }),
     noteTaskStatus: assign(({ context, event }) =>
       event.type === "taskStatus" ? turn.withTaskStatus(context, event.childId, event.status !== "running") : {},
@@ -265,3 +282,8 @@ export const conversationSetup = setup({
     noteOutcome: assign((_, { outcome }: { outcome: ConversationContext["outcome"] }) => ({ outcome })),
   },
 });
+
+const paidBy = (context: ConversationContext): Pick<ModelJobInput, "payer"> => {
+  const payer = payerOf(context);
+  return payer === undefined ? {} : { payer };
+};

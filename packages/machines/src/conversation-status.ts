@@ -35,6 +35,7 @@ export function topState(value: unknown): string {
  */
 export function conversationStatus(value: unknown, context: Pick<ConversationContext, "calls">): ConversationState {
   const top = topState(value);
+  if (top === "outOfBudget") return { status: "waiting", waitingOn: "budget" };
   if (top !== "turn") return { status: STATUS_OF[top] ?? "running" };
   const open = openCalls(context);
   if (open.length === 0 || open.some((call) => call.kind === "local")) return { status: "running" };

@@ -22,7 +22,7 @@ export const TASK_SOURCE = { cancel: "task", await: "task.await", detach: "task.
 
 /** What a task is started with. */
 export function taskInputOf(
-  { conversationId, parentTask }: ConversationContext,
+  { conversationId, parentTask, budget }: ConversationContext,
   callId: string,
   { childId, task, subagent, agents, depth, maxDepth, isKept, canAsk, isHeld }: TaskStart,
 ): TaskInput {
@@ -42,6 +42,7 @@ export function taskInputOf(
     ...(isKept ? { isKept } : {}),
     ...(canAsk ? { canAsk } : {}),
     ...(isHeld ? { isHeld } : {}),
+    ...(budget === undefined ? {} : { budget }),
     // What a task delegates runs on its turn: if it had to wait for one of its own, all turns could be held by those who wait.
     ...(parentTask === undefined ? { root: conversationId } : {}),
   };

@@ -1,5 +1,6 @@
 import { IDLE_TAG } from "@holdfast/protocol";
 import { initialConversation } from "./conversation-context.ts";
+import { outOfBudget } from "./conversation-budget.machine.ts";
 import { outputOf } from "./conversation-reading.ts";
 import { awaiting, closing } from "./conversation-ending.machine.ts";
 import { condensed, condensing } from "./conversation-condensing.machine.ts";
@@ -136,11 +137,23 @@ export const conversationMachine = conversationSetup.createMachine({
                     actions: ["noteModelFailure", "takeReply", "forgetChild"],
                   },
                 ],
-                "xstate.error.actor.*": {
-                  guard: "isModelOutcome",
-                  target: "#conversation.failing",
-                  actions: ["noteModelFailure", "forgetChild"],
-                },
+                "xstate.error.actor.*": [
+                  {
+                    guard: "isRefusedToRest",
+                    target: "#conversation.outOfBudget",
+                    actions: ["noteRefusal", "forgetChild"],
+                  },
+                  {
+                    guard: "isRefusedMoney",
+                    target: "#conversation.failing",
+                    actions: ["noteRefusal", { type: "noteLimit", params: { limit: "wallet" } }, "forgetChild"],
+                  },
+                  {
+                    guard: "isModelOutcome",
+                    target: "#conversation.failing",
+                    actions: ["noteModelFailure", "forgetChild"],
+                  },
+                ],
               },
             },
             acting: {
@@ -280,6 +293,8 @@ export const conversationMachine = conversationSetup.createMachine({
 
     error: restAfter("error", "conversationError"),
     stuck: restAfter("stuck", "conversationStuck"),
+
+    outOfBudget,
 
     condensing,
     condensed,

@@ -16,6 +16,9 @@ const CAUSE_OF_CODE: Partial<Readonly<Record<ErrorCode, FailureCause>>> = {
   "HF-5202": "limit",
   "HF-5203": "cancel",
   "HF-5204": "timeout",
+  "HF-5301": "limit",
+  "HF-5303": "limit",
+  "HF-5304": "limit",
 };
 
 /**

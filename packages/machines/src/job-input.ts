@@ -1,4 +1,4 @@
-import { AgentDefinition, CrashPolicy } from "@holdfast/protocol";
+import { AgentDefinition, CrashPolicy, Payer } from "@holdfast/protocol";
 import { z } from "zod";
 
 // Known only to the shell: it adds them before the job starts.
@@ -20,6 +20,8 @@ export const ModelJobInput = z.object({
   nudge: z.string().optional(),
   /** What is wanted instead of the next step: a summary of the transcript. */
   purpose: z.literal("condense").optional(),
+  /** Who pays. Absent: nobody is asked. */
+  payer: Payer.optional(),
 });
 export type ModelJobInput = Readonly<z.infer<typeof ModelJobInput>>;
 

@@ -1,4 +1,4 @@
-import { AgentDefinition, FailureCause } from "@holdfast/protocol";
+import { AgentDefinition, Budget, FailureCause } from "@holdfast/protocol";
 import { z } from "zod";
 import { failureOf } from "./failure.ts";
 import { ConversationOutput } from "./conversation-output.ts";
@@ -35,6 +35,7 @@ export const TaskContext = z.object({
   canAsk: z.boolean().optional(),
   isHeld: z.boolean().optional(),
   root: z.string().optional(),
+  budget: Budget.optional(),
   /** Follow-ups taken from the conversation that delegated it; absent: none. */
   runs: z.number().optional(),
   /** Call of its own conversation that asks, until it is answered. */

@@ -1,4 +1,4 @@
-import { AgentDefinition } from "@holdfast/protocol";
+import { AgentDefinition, Budget } from "@holdfast/protocol";
 import { z } from "zod";
 import { MAX_DELEGATION_DEPTH, MAX_MESSAGE_CHARACTERS } from "./conversation-input.ts";
 
@@ -31,6 +31,8 @@ export const TaskInput = z.object({
   canAsk: z.boolean().optional(),
   /** It is queued until that conversation gives it its turn. */
   isHeld: z.boolean().optional(),
+  /** Who pays for it: one limit holds for the whole tree. */
+  budget: Budget.optional(),
   /** Conversation of a person at the top of all this: roots take turns. Absent: what it delegates for has a turn already. */
   root: z.string().max(80).optional(),
 });

@@ -37,6 +37,8 @@ export interface Caller {
   readonly tasks?: TaskBook;
   /** Whoever delegated its work answers questions. */
   readonly canAsk?: boolean;
+  /** The wallet that pays for it and all below it is fenced: nothing new is begun. */
+  readonly isFenced?: boolean;
 }
 
 /** A task to be started. */
@@ -293,6 +295,10 @@ function admit(
   }
   // What the task is started with is whole: it holds for its life, whatever becomes of agents and files meanwhile.
   const subagent = defined.model === INHERITED_MODEL ? { ...defined, model: agent.model } : defined;
+  if (caller.isFenced === true) {
+    const message = "The budget of this work is spent (root_budget_fence): no more tasks are started.";
+    return { kind: "refused", result: errorResult(call, { cause: "limit", code: "HF-5304", message }) };
+  }
   const depth = caller.depth + 1;
   const own = agent.limits.maxTaskDepth;
   const maxDepth = Math.min(

@@ -71,6 +71,7 @@ export const taskMachine = taskSetup.createMachine({
           agents: context.agents,
           prompt: context.prompt,
           ...(context.description === "" ? {} : { title: context.description }),
+          ...(context.budget === undefined ? {} : { budget: context.budget }),
           parentTask: {
             taskId: context.taskId,
             callId: context.callId,

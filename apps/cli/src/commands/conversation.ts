@@ -1,13 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { InvalidArgumentError, type Command } from "commander";
 import { agentsOf } from "../agents-of.ts";
+import { budgetOf, withBudgetOptions, type BudgetOptions } from "./budget-option.ts";
 import { resultText } from "../result-text.ts";
 import { withClient, type CommandContext, type GlobalOptions } from "./command-context.ts";
 import { controlCommands } from "./conversation-control.ts";
 import { viewCommands } from "./conversation-view.ts";
 import { tagOption, type Tags } from "./tag-option.ts";
 
-interface StartOptions extends GlobalOptions {
+interface StartOptions extends GlobalOptions, BudgetOptions {
   readonly id?: string;
   readonly agent: string;
   readonly title?: string;
@@ -46,8 +47,7 @@ export function conversationCommands(program: Command, context: CommandContext):
 }
 
 function talkCommands(conversation: Command, context: CommandContext): void {
-  conversation
-    .command("start")
+  withBudgetOptions(conversation.command("start"))
     .argument("[prompt]", "first message")
     .option("--id <id>", "id; the same id with the same content finds the same conversation")
     .option("--agent <name>", "which agent", "surveyor")
@@ -61,12 +61,14 @@ function talkCommands(conversation: Command, context: CommandContext): void {
         const { id = newId("c"), title, tag: tags, user, tenant } = options;
         const config = context.config();
         const agents = (await agentsOf(config)).forConversation(options.agent, config.HOLDFAST_MODEL);
+        const budget = budgetOf(options);
         const onBehalf = { ...(user !== undefined && { user }), ...(tenant !== undefined && { tenant }) };
         const input = {
           ...agents,
           ...(prompt !== undefined && { prompt }),
           ...(title !== undefined && { title }),
           ...(tags !== undefined && { tags }),
+          ...(budget !== undefined && { budget }),
         };
         const result = await holdfast.conversations.start(id, input, onBehalf);
         output.result({ id, key: holdfast.key("conversation", id), result }, `${id}: ${resultText(result)}`);
