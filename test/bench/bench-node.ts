@@ -1,4 +1,5 @@
-/** The node that is measured: default settings, one actor type. Takes its settings as JSON in BENCH_NODE, prints one JSON line when it serves. */
+/** The node that is measured: default settings, counters and wallets. Takes its settings as JSON in BENCH_NODE, prints one JSON line when it serves. */
+import { agentDefinitions } from "@holdfast/node-app";
 import { createLogger } from "@holdfast/process";
 import { defineActor, startNode } from "holdfast";
 import { z } from "zod";
@@ -14,7 +15,10 @@ const settings = BenchNodeSettings.parse(JSON.parse(process.env["BENCH_NODE"] ??
 const node = await startNode({
   ...settings,
   name: "bench",
-  definitions: [defineActor({ type: "counter", machine: counterMachine })],
+  definitions: [
+    defineActor({ type: "counter", machine: counterMachine }),
+    ...agentDefinitions().filter(({ type }) => type === "wallet"),
+  ],
   telemetry: createLogger({ level: "warn", node: "bench" }),
 });
 process.stdout.write(`${JSON.stringify({ node: node.name })}\n`);

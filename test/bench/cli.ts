@@ -1,4 +1,4 @@
-/** `npm run bench -- transition|takeover [--quick]`: people read standard error, machines the last line of standard output. */
+/** `npm run bench -- transition|takeover|wallet [--quick]`: people read standard error, machines the last line of standard output. */
 import { machineFacts, type MachineFacts } from "./machine-facts.ts";
 import {
   judge,
@@ -12,8 +12,10 @@ import { runTakeoverBench } from "./takeover-bench.ts";
 import { FULL_TAKEOVER, QUICK_TAKEOVER, takeoverTargets } from "./takeover-plan.ts";
 import { runTransitionBench } from "./transition-bench.ts";
 import { FULL_PLAN, QUICK_PLAN, targetsOf } from "./transition-plan.ts";
+import { runWalletBench } from "./wallet-bench.ts";
+import { FULL_WALLET_PLAN, QUICK_WALLET_PLAN, WALLET_TARGETS } from "./wallet-plan.ts";
 
-const USAGE = "usage: npm run bench -- transition|takeover [--quick]";
+const USAGE = "usage: npm run bench -- transition|takeover|wallet [--quick]";
 
 /** One run: what it is to reach, how long it may take before it counts as hanging, and how it is done. */
 interface Bench<Result> {
@@ -36,12 +38,19 @@ function takeover(isQuick: boolean): Bench<TakeoverResult> {
   return { targets: takeoverTargets(plan), longestRunMs: 9.5 * 60_000, run };
 }
 
+function wallet(isQuick: boolean): Bench<LoadResult> {
+  const plan = isQuick ? QUICK_WALLET_PLAN : FULL_WALLET_PLAN;
+  const run = (findings: BenchFindings<LoadResult>): Promise<void> => runWalletBench(plan, findings, say);
+  return { targets: WALLET_TARGETS, longestRunMs: 58_000, run };
+}
+
 async function main([bench = "", ...flags]: readonly string[]): Promise<ReportLine> {
   const machine = machineFacts();
   const isQuick = flags.includes("--quick");
   const isKnown = flags.every((flag) => flag === "--quick");
   if (isKnown && bench === "transition") return report(bench, machine, transition(isQuick));
   if (isKnown && bench === "takeover") return report(bench, machine, takeover(isQuick));
+  if (isKnown && bench === "wallet") return report(bench, machine, wallet(isQuick));
   say(USAGE);
   return { bench, pass: false, machine, results: [], targets: [], error: USAGE };
 }

@@ -10,7 +10,7 @@ export interface Comparison {
 
 /** One kind of load at one concurrency: medians over its windows. */
 export interface LoadResult {
-  /** `raw-<concurrency>`, `own-raw-<concurrency>` or `e2e-<concurrency>`. */
+  /** `raw-<concurrency>`, `own-raw-<concurrency>` or `e2e-<concurrency>`; of wallets `counter-<callers>`, `one-root-<callers>` or `all-roots-<callers>`. */
   readonly name: string;
   readonly class: DurabilityClass;
   readonly perSecond: number;

@@ -132,6 +132,19 @@ describe("the transition bench", () => {
   });
 });
 
+test("the wallet bench says what it measured, and that no reservation was lost", async () => {
+  const { code, line, log } = await bench(["wallet", "--quick"]);
+
+  expect(line.error, log).toBeUndefined();
+  expect(line.results.map(({ name }) => name)).toEqual(["counter-30", "one-root-30", "all-roots-30"]);
+  expect(line.targets.map(({ name, op, target }) => ({ name, op, target }))).toEqual([
+    { name: "messages-one-wallet", op: ">=", target: 0.4 },
+    { name: "reservations-all-roots", op: ">=", target: 1.5 },
+  ]);
+  for (const { reached } of line.targets) expect(reached).toBeGreaterThan(0);
+  expect(code).toBe(line.pass ? 0 : 1);
+});
+
 describe("the takeover bench", () => {
   test("kills nodes on both stores, reads nothing but the live actors there, and prints its phases", async () => {
     const { code, last, log } = await runBench(["takeover", "--quick"]);

@@ -1,6 +1,6 @@
 import { defineAgent } from "@holdfast/agents";
 import { WalletTeller, type HoldfastClient } from "@holdfast/client";
-import { connectNats, readLast } from "@holdfast/jetstream";
+import { connectNats, readLast, streamPosition, type Link } from "@holdfast/jetstream";
 import { inboxPrefixOf } from "@holdfast/process";
 import { FLEET_PRINCIPAL, parseActorKey, shardOf, subjectsOf, type WalletState } from "@holdfast/protocol";
 import { createClient, type Client } from "holdfast";
@@ -42,20 +42,34 @@ function holdfastCommand(namespace: string, ...args: readonly string[]): Promise
   return runCommand([...args, "--json"], { env: { ...env, HOLDFAST_NAMESPACE: namespace } });
 }
 
-/** The bytes of an actor's record, as they are stored. */
-async function storedBytes(holdfast: HoldfastClient, namespace: string, key: string): Promise<string> {
+async function withLink<T>(work: (link: Link) => Promise<T>): Promise<T> {
   const { url, user, password } = cluster.nats;
   const inboxPrefix = inboxPrefixOf("node");
   const link = await connectNats({ servers: [url], user, pass: password, inboxPrefix, name: "reader" });
   try {
-    const shard = shardOf(holdfast.manifest, parseActorKey(key).partition);
-    const subjects = subjectsOf(namespace);
-    const stored = await readLast(link, subjects.actorsStream(shard), subjects.actorSubject(shard, key));
-    return Buffer.from(stored?.bytes ?? []).toString("base64");
+    return await work(link);
   } finally {
     await link.close();
   }
 }
+
+/** The bytes of an actor's record, as they are stored. */
+const storedBytes = (holdfast: HoldfastClient, namespace: string, key: string): Promise<string> =>
+  withLink(async (link) => {
+    const shard = shardOf(holdfast.manifest, parseActorKey(key).partition);
+    const subjects = subjectsOf(namespace);
+    const stored = await readLast(link, subjects.actorsStream(shard), subjects.actorSubject(shard, key));
+    return Buffer.from(stored?.bytes ?? []).toString("base64");
+  });
+
+/** Messages that were ever stored for any actor of a namespace. */
+const inboxMessages = (holdfast: HoldfastClient, namespace: string): Promise<number> =>
+  withLink(async (link) => {
+    let messages = 0;
+    for (let shard = 0; shard < holdfast.manifest.shards; shard += 1)
+      messages += (await streamPosition(link, subjectsOf(namespace).inboxStream(shard))).lastSeq;
+    return messages;
+  });
 
 test("money across SIGKILLs: an attempt that died is unresolved, a fence stays byte for byte, and only a person lets work go on", async () => {
   const namespace = "wallets";
@@ -83,6 +97,11 @@ test("money across SIGKILLs: an attempt that died is unresolved, a fence stays b
       });
 
     expect((await command("budget", "set", "w1", "--usd", "0.001")).code).toBe(0);
+    // Who has no budget asks nobody: a turn is the start and the outcome of the model call, and not a message more.
+    const messages = await inboxMessages(holdfast, namespace);
+    await holdfast.conversations.start("c0", { agent: echo, prompt: "prompt of c0" });
+    await until("c0", "idle");
+    expect((await inboxMessages(holdfast, namespace)) - messages).toBe(2);
     await start("c1", blocker);
     await fleet.model.wait({ model: "blocker", state: "blocked", count: 1 });
     const [first = ""] = Object.keys((await wallet()).open);

@@ -1,4 +1,4 @@
-import { WalletState } from "@holdfast/protocol";
+import type { WalletState } from "@holdfast/protocol";
 import { z } from "zod";
 import { StepCall } from "./conversation-context.ts";
 import { ForkPoint } from "./conversation-fork.ts";
@@ -89,11 +89,15 @@ export function listFieldsOf(type: string, context: unknown, value: unknown): Li
     return presentFields({ status, outcome, agent, assignee, conversation, waitingOn });
   }
   if (type === "wallet") {
-    const { data } = WalletState.safeParse(context);
-    return data === undefined ? {} : walletFields(data);
+    return isListedWallet(context) ? walletFields(context) : {};
   }
   return {};
 }
+
+const ListedWallet = z.looseObject({ scope: z.string(), settled: z.looseObject({}), open: z.looseObject({}) });
+
+/** Whether it is the context of a wallet: its many holds are not checked one by one after every step. */
+const isListedWallet = (context: unknown): context is WalletState => ListedWallet.safeParse(context).success;
 
 function walletFields(wallet: WalletState): ListFields {
   const { scope, limit, settled, fence, parent } = wallet;

@@ -31,14 +31,18 @@ export function initialWallet(input: unknown, walletId: string): WalletState {
   };
 }
 
+const jobOf = (id: string): string => id.slice(0, id.lastIndexOf(":"));
+
 /** Id of the reservation of an attempt; undefined when there is none. */
 export function holdOf(holds: WalletState["open"], job: string, run: string): string | undefined {
-  for (const id in holds) if (holds[id]?.job === job && holds[id].run === run) return id;
+  for (const id in holds) if (holds[id]?.run === run && jobOf(id) === job) return id;
   return undefined;
 }
 
-export const isEnded = ({ ended }: WalletState, job: string, run: string): boolean =>
-  ended.some((mark) => mark.startsWith(markOf(job, run)));
+export function isEnded({ ended }: WalletState, job: string, run: string): boolean {
+  const wanted = markOf(job, run);
+  return ended.some((mark) => mark.startsWith(wanted));
+}
 
 const jobMark = (job: string): string => hash128(job).slice(0, 10);
 const markOf = (job: string, run: string): string => `${jobMark(job)}.${hash128(run).slice(0, 6)}.`;
@@ -46,17 +50,18 @@ const numberOf = (text: string, separator: string): number => Number(text.slice(
 
 /** Number of the next physical attempt of a job, from 1: that of the fleet is not counted for jobs that may simply run again. */
 function nextAttempt({ open, unresolved, ended }: WalletState, job: string): number {
-  const known = [...Object.keys(open), ...Object.keys(unresolved)].filter((id) => id.startsWith(`${job}:`));
-  const former = ended.filter((mark) => mark.startsWith(`${jobMark(job)}.`)).map((mark) => numberOf(mark, "."));
+  const known = [...Object.keys(open), ...Object.keys(unresolved)].filter((id) => jobOf(id) === job);
+  const own = `${jobMark(job)}.`;
+  const former = ended.filter((mark) => mark.startsWith(own)).map((mark) => numberOf(mark, "."));
   return Math.max(0, ...known.map((id) => numberOf(id, ":")), ...former) + 1;
 }
 
 /** A further attempt of a job: the one before it is nobody's any more, and nobody knows what it cost. */
-export function withReservation(wallet: WalletState, { job, run, estimate, maximum }: EventOf<"reserve">): Changes {
+export function withReservation(wallet: WalletState, { job, run, maximum }: EventOf<"reserve">): Changes {
   const id = `${job}:${nextAttempt(wallet, job)}`;
-  const left = Object.keys(wallet.open).filter((other) => wallet.open[other]?.job === job);
+  const left = Object.keys(wallet.open).filter((other) => jobOf(other) === job);
   const next = withUnresolved(wallet, left);
-  return { ...next, open: { ...next.open, [id]: { job, run, estimate, maximum, looks: 0 } } };
+  return { ...next, open: { ...next.open, [id]: { run, maximum, looks: 0 } } };
 }
 
 export function withSettlement(wallet: WalletState, { job, run, amount, nanoUsd = 0 }: EventOf<"settle">): Changes {
@@ -152,8 +157,8 @@ const charged = ({ settled }: WalletState, amount: Amount, nanoUsd: number): Wal
   unpricedCalls: settled.unpricedCalls + (amount.microUsd === undefined ? 1 : 0),
 });
 
-const remembered = ({ ended }: WalletState, id: string, { job, run }: Hold): WalletState["ended"] =>
-  [...ended, `${markOf(job, run)}${numberOf(id, ":")}`].slice(-ENDED_REMEMBERED);
+const remembered = ({ ended }: WalletState, id: string, { run }: Hold): WalletState["ended"] =>
+  [...ended, `${markOf(jobOf(id), run)}${numberOf(id, ":")}`].slice(-ENDED_REMEMBERED);
 
 function mapHolds(holds: WalletState["open"], change: (hold: Hold) => Hold): WalletState["open"] {
   return Object.fromEntries(Object.entries(holds).map(([id, hold]) => [id, change(hold)]));

@@ -10,6 +10,8 @@ export type LedgerEnd = "settled" | "released" | "unresolved" | "closed";
 /** One reservation, from its first entry to its last. */
 export interface LedgerLine {
   readonly reservation: string;
+  /** What it was expected to cost, and what was held. */
+  readonly estimate: Amount;
   readonly maximum: Amount;
   /** Absent while it runs. */
   readonly end?: LedgerEnd;
@@ -75,10 +77,10 @@ function applyTo(lines: Line[], event: PlainEvent): void {
     lines.filter((one) => one.job === job && one.run === run);
   switch (data.type) {
     case "reserve": {
-      const { job, run, maximum } = data;
+      const { job, run, estimate, maximum } = data;
       for (const line of running()) if (line.job === job) end(line, "unresolved");
       const attempt = lines.filter((one) => one.job === job).length + 1;
-      lines.push({ job, run, line: { reservation: `${job}:${attempt}`, maximum }, looks: 0 });
+      lines.push({ job, run, line: { reservation: `${job}:${attempt}`, estimate, maximum }, looks: 0 });
       return;
     }
     case "settle": {

@@ -13,12 +13,9 @@ export type WalletLimit = Readonly<z.infer<typeof WalletLimit>>;
 
 /** Money that is held for one physical attempt of a model call. */
 export const Hold = z.object({
-  /** Key of the job. */
-  job: z.string(),
   /** The process and the try that make the attempt: another one is another attempt. */
   run: z.string(),
-  /** What it is expected to cost, and what it cannot exceed: that is held. */
-  estimate: Amount,
+  /** What it cannot exceed: that is held. What it is expected to cost stands in the ledger. */
   maximum: Amount,
   /** Looks of the wallet since it was reserved. */
   looks: z.int(),

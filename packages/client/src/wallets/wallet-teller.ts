@@ -27,7 +27,7 @@ export interface Reservation {
 }
 
 const TYPE = "wallet";
-/** Calls that a wallet borrows for at once: so often less is it asked again, and the wallet above with it. */
+/** Calls that a wallet borrows for at least at once: so often less is it asked again, and the wallet above with it. */
 const CALLS_PER_LOAN = 16;
 const ANSWER_MS = 5000;
 const FIRST_WAIT_MS = 50;
@@ -52,6 +52,10 @@ export class WalletTeller {
   readonly #randomHex: (bytes: number) => string;
   /** Wallet → the look for money that comes back to it: one at a time. */
   readonly #looks = new Map<string, Promise<boolean>>();
+  /** Wallet → the loan that is under way for it: many who need one wait for the same. */
+  readonly #loans = new Map<string, Promise<void>>();
+  /** Wallet → calls that ask it. */
+  readonly #asking = new Map<string, number>();
   readonly #known = new Set<string>();
 
   constructor(holdfast: HoldfastClient, randomHex: (bytes: number) => string) {
@@ -108,6 +112,17 @@ export class WalletTeller {
 
   /** Asks a wallet until it agrees, borrows for it, waits for what others hold. */
   async #obtain(wallet: string, event: PlainEvent, wanted: Amount, signal: AbortSignal): Promise<void> {
+    this.#asking.set(wallet, (this.#asking.get(wallet) ?? 0) + 1);
+    try {
+      await this.#ask(wallet, event, wanted, signal);
+    } finally {
+      const others = (this.#asking.get(wallet) ?? 1) - 1;
+      if (others === 0) this.#asking.delete(wallet);
+      else this.#asking.set(wallet, others);
+    }
+  }
+
+  async #ask(wallet: string, event: PlainEvent, wanted: Amount, signal: AbortSignal): Promise<void> {
     if (!this.#known.has(wallet)) {
       // Mail for an actor that was never started waits for it: nobody would answer.
       if ((await this.#holdfast.read.header(wallet)) === undefined) throw noWallet(wallet);
@@ -121,12 +136,24 @@ export class WalletTeller {
       if (result.kind === "accepted") {
         if (performance.now() > untilMs) throw silent(wallet);
       } else if (result.code === "HF-5306") {
-        await this.#borrow(wallet, result, wanted, event["pass"], signal);
+        await this.#loan(wallet, () => this.#borrow(wallet, result, wanted, event["pass"], signal));
         continue;
       } else if (result.code !== "HF-5302") throw faultOfWallet(result);
       else if (result.facts?.["isLent"] === true && (await this.#look(wallet))) continue;
       await delay(waitMs * (0.5 + Math.random() / 2), undefined, { signal }); // T3
     }
+  }
+
+  /** Another one's loan may have been for this call as well: then it is asked for again. */
+  async #loan(wallet: string, borrow: () => Promise<void>): Promise<void> {
+    const running = this.#loans.get(wallet);
+    if (running !== undefined) {
+      await running.catch(() => undefined); // why it failed is told to whoever began it
+      return;
+    }
+    const loan = borrow().finally(() => this.#loans.delete(wallet));
+    this.#loans.set(wallet, loan);
+    await loan;
   }
 
   /** T2. */
@@ -136,10 +163,8 @@ export class WalletTeller {
       throw faultOfWallet(refusal);
     const needed = { microUsd, tokens };
     const { microUsd: money = 0 } = wanted;
-    const ample = {
-      microUsd: microUsd + money * (CALLS_PER_LOAN - 1),
-      tokens: tokens + wanted.tokens * (CALLS_PER_LOAN - 1),
-    };
+    const more = Math.max(CALLS_PER_LOAN, 2 * (this.#asking.get(wallet) ?? 0)) - 1;
+    const ample = { microUsd: microUsd + money * more, tokens: tokens + wanted.tokens * more };
     const loan = { type: "lend", to: wallet, ...(pass !== undefined && { pass }) };
     const lent = await this.#send(parent, { ...loan, total: ample });
     const isLent = lent.kind === "applied" || lent.kind === "ignored";
