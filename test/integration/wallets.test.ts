@@ -2,7 +2,7 @@ import { defineAgent } from "@holdfast/agents";
 import { WalletTeller, type HoldfastClient } from "@holdfast/client";
 import { connectNats, readLast, streamPosition, type Link } from "@holdfast/jetstream";
 import { inboxPrefixOf } from "@holdfast/process";
-import { FLEET_PRINCIPAL, parseActorKey, shardOf, subjectsOf, type WalletState } from "@holdfast/protocol";
+import { FLEET_PRINCIPAL, parseActorKey, shardOf, subjectsOf, type Payer, type WalletState } from "@holdfast/protocol";
 import { createClient, type Client } from "holdfast";
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -102,6 +102,11 @@ test("money across SIGKILLs: an attempt that died is unresolved, a fence stays b
     await holdfast.conversations.start("c0", { agent: echo, prompt: "prompt of c0" });
     await until("c0", "idle");
     expect((await inboxMessages(holdfast, namespace)) - messages).toBe(2);
+    // Where nobody can say whether it may be spent, nothing is.
+    const unknown = { wallet: "nobody" };
+    await holdfast.conversations.start("c9", { agent: echo, prompt: "prompt of c9", budget: unknown });
+    await until("c9", "error");
+    expect((await fleet.model.requests()).map(({ lastUser }) => lastUser)).toEqual(["prompt of c0"]);
     await start("c1", blocker);
     await fleet.model.wait({ model: "blocker", state: "blocked", count: 1 });
     const [first = ""] = Object.keys((await wallet()).open);
@@ -158,7 +163,7 @@ test("money across SIGKILLs: an attempt that died is unresolved, a fence stays b
   }
 });
 
-test("150 who want money at once, of ten roots below one limit: none is refused what comes back, none is lost, nothing is held beyond", async () => {
+test("150 who want money at once, of ten roots below one limit: none is refused what comes back, none is lost; who is refused is told by which wallet", async () => {
   const namespace = "crowd";
   const fleet = await AgentFleet.start(cluster, { namespace, leaseTtlMs: 2000 });
   const clients: Client[] = [];
@@ -201,6 +206,36 @@ test("150 who want money at once, of ten roots below one limit: none is refused 
     const lent = Object.values(global.lent).reduce((sum, one) => sum + one.lent.microUsd - one.returned.microUsd, 0);
     expect(lent).toBeLessThanOrEqual(4000);
     expect(lent).toBeGreaterThanOrEqual(3000);
+
+    // 1000 are left of all: what wants more is refused by the wallet above, which has no fence, and gets it once the limit is raised.
+    const [teller] = tellers;
+    const ask = (payer: Payer, microUsd: number | undefined) => {
+      const maximum = { ...(microUsd !== undefined && { microUsd }), tokens: 10 };
+      return teller?.reserve({ payer, job: `big-${microUsd ?? "unpriced"}`, estimate: maximum, maximum, signal });
+    };
+    const refusedBy = (code: string, scope: string, wallet: string) => ({ code, facts: { scope, wallet } });
+    await expect(ask({ wallet: "root-0" }, 2000)).rejects.toMatchObject(refusedBy("HF-5301", "global", "global"));
+    await expect(ask({ wallet: "root-0" }, undefined)).rejects.toMatchObject(refusedBy("HF-5303", "global", "global"));
+    expect((await owner.wallets.get("global")).state.fence).toBeUndefined();
+    await owner.wallets.set("global", { microUsd: 10_000 });
+    await (await ask({ wallet: "root-0" }, 2000))?.release("not needed");
+
+    // A task with a wallet of its own: its own limit first, then that of the root, which is fenced for all below it.
+    const own = { id: "task-a", limit: { microUsd: 900 } };
+    await expect(ask({ wallet: "root-1", own }, 1000)).rejects.toMatchObject(refusedBy("HF-5301", "task", "task-a"));
+    const money = await ask({ wallet: "root-1", own }, 800);
+    await money?.settle({ microUsd: 700, tokens: 5 });
+    const { state: above } = await owner.wallets.get("root-1");
+    expect(above.lent[owner.wallets.key("task-a")]?.lent.microUsd).toBeGreaterThanOrEqual(800);
+    await owner.wallets.set("root-1", { microUsd: 1050 }); // 300 of its own and 700 of the task are spent
+    const other = { id: "task-b", limit: {} };
+    await expect(ask({ wallet: "root-1", own: other }, 90)).rejects.toMatchObject(
+      refusedBy("HF-5301", "root", "root-1"),
+    );
+    expect((await owner.wallets.get("root-1")).state.fence).toMatchObject({ scope: "root", wallet: "root-1" });
+    await owner.wallets.set("root-1", { microUsd: 100_000 });
+    for (const payer of [{ wallet: "root-1" }, { wallet: "root-1", own: other }])
+      await expect(ask(payer, 5000)).rejects.toMatchObject(refusedBy("HF-5304", "root", "root-1"));
   } finally {
     await Promise.all(clients.map((client) => client.close()));
     await fleet.stop();

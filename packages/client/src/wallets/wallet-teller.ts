@@ -46,6 +46,7 @@ type Refusal = Extract<SendResult, { kind: "refused" }>;
  *   T2 money comes down in totals: whoever dies in between, the next one asks for the same
  *   T3 who waits for what others hold is not refused; refused is only what does not fit when all of it has come back
  *   T4 a root that is spent is fenced before anybody is told
+ *   T5 what has no price is not lent as 0: no wallet above may have a limit in money
  */
 export class WalletTeller {
   readonly #holdfast: HoldfastClient;
@@ -68,6 +69,7 @@ export class WalletTeller {
     const { payer, job, estimate, maximum } = request;
     const { pass } = payer;
     const wallet = await this.#walletOf(payer);
+    if (maximum.microUsd === undefined) await this.#refuseUnpriced(wallet);
     const run = this.#randomHex(12);
     const attempt = { job, run, ...(pass !== undefined && { pass }) };
     try {
@@ -85,6 +87,15 @@ export class WalletTeller {
       release: async (reason) => void (await end("release", { reason })),
       leaveUnresolved: async (reason) => void (await end("leaveUnresolved", { reason })),
     };
+  }
+
+  /** T5. */
+  async #refuseUnpriced(wallet: string): Promise<void> {
+    for (let key: string | undefined = wallet; key !== undefined;) {
+      const state: WalletState | undefined = await this.#state(key);
+      if (state?.limit.microUsd !== undefined) throw withoutPrice(state);
+      key = state?.parent;
+    }
   }
 
   /** Key of the wallet that pays; one for a single task is made with its first call. */
@@ -237,6 +248,12 @@ function goneOf({ settled, unresolved, olderUnresolved, lent }: WalletState): Su
   );
 }
 
+const withoutPrice = ({ walletId, scope }: WalletState): RuntimeFault =>
+  new RuntimeFault(
+    "HF-5303",
+    `Wallet ${walletId}: it has a limit in money, and the model no price. Give the model a price in its agent.`,
+    { facts: { wallet: walletId, scope } },
+  );
 const noWallet = (wallet: string): RuntimeFault =>
   new RuntimeFault(
     "HF-3001",
