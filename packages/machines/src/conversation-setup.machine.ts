@@ -201,7 +201,10 @@ export const conversationSetup = setup({
       if (call === undefined || outcome === undefined) return;
       if (kind !== "local" && kind !== "delegate" && kind !== "ask") return;
       const result = outcomeToResult({ callId: call.callId, name: call.name, kind }, outcome);
-      enqueue.assign({ calls: turn.withResult(context, call.childId, result) });
+      const calls = turn.withResult(context, call.childId, result);
+      const { changes, messages } = withTaskNews({ ...context, calls }, event);
+      enqueue.assign({ calls, ...changes });
+      for (const { to, event: told } of messages) enqueue.sendTo(to, told);
       const wait =
         kind === "ask" && outcome.kind === "done" ? OwnerWaitOutput.safeParse(outcome.output).data : undefined;
       if (wait !== undefined) enqueue.emit({ type: "waitConsumed", waitId: wait.waitId, callId: call.callId });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { TaskInput } from "./task-input.ts";
 import { startConversation, type ConversationRig } from "./testing/conversation-rig.ts";
 import { problemOfHistory } from "./testing/provider-history.ts";
-import { READER, reply, testChief } from "./testing/test-agent.ts";
+import { READER, reply, taskCall, testAgent, testChief } from "./testing/test-agent.ts";
 
 type Limits = Parameters<typeof testChief>[0];
 const start = (limits: Limits = {}) => {
@@ -265,6 +266,69 @@ describe("limits", () => {
     rig.reply(reply("", [task("a")]));
     expect(results(rig)).toMatchObject({ a: { error: { cause: "limit", code: "HF-5202" } } });
   });
+});
+
+describe("limits count tasks that cannot be named as well", () => {
+  const plain = (limits: Limits) => {
+    const agent = testAgent({ limits: { ...testAgent().limits, ...limits } });
+    return startConversation({ agent, agents: { reader: READER }, prompt: "go" });
+  };
+  const isHeld = (rig: ConversationRig, childId: string): unknown =>
+    TaskInput.parse(rig.jobInput(childId)).isHeld ?? false;
+
+  test("as many are open as may be; the next is refused", () => {
+    const rig = plain({ maxOpenTasks: 2 });
+    rig.reply(reply("", [taskCall("a"), taskCall("b"), taskCall("c")]));
+    expect(rig.children()).toEqual(["call-1-a", "call-1-b"]);
+    for (const id of rig.children()) rig.settle(id, done("1"));
+    expect(results(rig)).toMatchObject({ a: 1, c: { error: { cause: "limit", code: "HF-5202" } } });
+    expect(booked(rig)).toEqual([]);
+    rig.reply(reply("", [taskCall("d")]));
+    expect(rig.children()).toEqual(["call-2-d"]);
+  });
+
+  test("as many run as may; the others are queued, get their turn in order, and have their own results", () => {
+    const rig = plain({ maxRunningTasks: 1 });
+    rig.reply(reply("", [taskCall("a"), taskCall("b"), taskCall("c")]));
+    expect(["a", "b", "c"].map((id) => isHeld(rig, `call-1-${id}`))).toEqual([false, true, true]);
+    rig.fail("call-1-a", new Error("broken"));
+    expect(rig.sent).toEqual(["call-1-b proceed"]);
+    rig.settle("call-1-b", done("b"));
+    expect(rig.sent).toEqual(["call-1-b proceed", "call-1-c proceed"]);
+    rig.settle("call-1-c", done("c"));
+    const seen = rig.modelStarts.at(-1)?.transcript ?? [];
+    expect(problemOfHistory(seen)).toBeUndefined();
+    expect(seen.at(-1)).toMatchObject({
+      results: [{ callId: "a", ok: false }, { ok: true, content: "b" }, { content: "c" }],
+    });
+  });
+
+  test("one that was ended counts until it has ended; nobody can name it meanwhile", () => {
+    const rig = plain({ maxRunningTasks: 1 });
+    rig.reply(reply("", [taskCall("a"), taskCall("b")]));
+    rig.send({ type: "cancelTask", callId: "a" });
+    expect(rig.sent).toEqual(["call-1-a cancel"]);
+    rig.settle("call-1-a", { ...failed, status: "cancelled" });
+    expect(rig.sent).toEqual(["call-1-a cancel", "call-1-b proceed"]);
+  });
+
+  test("those of an interrupted step are told once, and those in the background count beside them", () => {
+    const rig = plain({ maxRunningTasks: 1 });
+    rig.reply(reply("", [taskCall("a"), taskCall("b")]));
+    rig.send({ type: "taskStatus", childId: "call-1-a", status: "waiting" });
+    expect(rig.snapshot().context.calls[0]).toMatchObject({ isWaitingForPerson: true });
+    rig.send({ type: "interrupt" });
+    expect(rig.sent).toEqual(["call-1-a cancel", "call-1-b cancel"]);
+    for (const id of rig.children()) rig.settle(id, { ...failed, status: "cancelled" });
+    expect(booked(rig)).toEqual([]);
+  });
+});
+
+test("a task that asks does not keep others from their turn: who could answer it may wait for one of them", () => {
+  const rig = start({ maxRunningTasks: 1 });
+  rig.reply(reply("", [task("a", { background: true }), task("b")]));
+  rig.send({ type: "taskAsked", childId: "call-1-a", runs: 0, question: "?" });
+  expect(rig.sent).toEqual(["call-1-b proceed"]);
 });
 
 describe("tasks that touch the same thing", () => {

@@ -2,7 +2,7 @@ import type { PlainEvent } from "@holdfast/protocol";
 import type { Abandonment } from "./call-result.ts";
 import type { ConversationContext, StepCall } from "./conversation-context.ts";
 import * as turn from "./conversation-turn.ts";
-import { openTasks, withoutReports, type TaskBook } from "./task-book.ts";
+import { nameableTasks, openTasks, withoutReports, type TaskBook } from "./task-book.ts";
 import type { TaskInput } from "./task-input.ts";
 import { takeNews, taskNewsOf, type WaitingCall } from "./task-news.ts";
 import type { TaskStart } from "./task-plan.ts";
@@ -86,16 +86,18 @@ const withPersonWaiting = (
   task: string,
   isWaitingForPerson: boolean,
 ): ConversationContext["calls"] =>
-  calls.map((call) =>
-    call.isOpen && call.waits?.kind === "task" && call.waits.task === task ? { ...call, isWaitingForPerson } : call,
-  );
+  calls.map((call) => (call.isOpen && taskOfCall(call) === task ? { ...call, isWaitingForPerson } : call));
+
+/** The task that a call waits for; its own when nobody can name it. */
+const taskOfCall = ({ kind, childId, waits }: StepCall): string | undefined =>
+  waits?.kind === "task" ? waits.task : kind === "delegate" && waits === undefined ? childId : undefined;
 
 /** What tasks are told when the step that waits for them is ended, or everything is. `detach` is left alone by an interrupt. */
 export function ordersFor(
   context: ConversationContext,
   why: Exclude<Abandonment, "cancelTask">,
 ): { readonly messages: readonly ToChild[]; readonly ending: readonly string[] } {
-  const book = context.tasks ?? [];
+  const book = nameableTasks(context.tasks ?? []); // the others are told by their calls
   if (why === "close") return closingOrders(book);
   if (why === "await") {
     const living = book.flatMap(({ isOver, childId }) => (isOver ? [] : [childId]));

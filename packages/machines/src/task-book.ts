@@ -5,9 +5,10 @@ import { ReportedTask } from "./task-report.ts";
 // What a conversation knows of the tasks that it may still talk to.
 //   B1 an entry is named by the child id of its task: unique in the life of the conversation, never used again
 //   B2 order of entries is order of starts; turns are given in that order
-//   B3 a task that has to wait for its turn was started nevertheless: its own record says `queued`, and survives
+//   B3 what is open counts, whether or not it can be named
+//   B4 a task that has to wait for its turn was started nevertheless: its own record says `queued`, and survives
 
-/** A task that takes follow-ups, as the conversation that delegated it knows it. */
+/** A task as the conversation that delegated it knows it. */
 export const TaskEntry = z.object({
   childId: z.string(),
   agent: z.string(),
@@ -26,6 +27,8 @@ export const TaskEntry = z.object({
   isSharing: z.boolean(),
   /** Child id of the call that started it as one of a group. */
   group: z.string().optional(),
+  /** It takes no follow-ups and nobody can name it: it is here until it has ended, because it counts. */
+  isPlain: z.boolean().optional(),
   /** How its last run ended, or what it asks. Only where the transcript is read; a context does not keep it. */
   report: ReportedTask.optional(),
 });
@@ -41,6 +44,13 @@ const hasEnded = ({ status }: TaskEntry): boolean => TERMINAL_TASK_STATUSES.some
 /** Tasks that have not ended. */
 export const openTasks = (book: TaskBook): readonly TaskEntry[] =>
   book.filter((entry) => !entry.isOver && !hasEnded(entry));
+
+/** Tasks that the model may name. */
+export const nameableTasks = (book: TaskBook): TaskBook => book.filter((entry) => entry.isPlain !== true);
+
+/** The book without what is in it only as long as it is open. */
+export const withoutPastPlain = (book: TaskBook): TaskBook =>
+  book.filter(({ isPlain, isOver }) => !(isPlain && isOver));
 
 export const taskNamed = (book: TaskBook, childId: string): TaskEntry | undefined =>
   book.find((entry) => entry.childId === childId);
@@ -68,7 +78,8 @@ const isInTheWay = (one: TaskEntry, other: TaskEntry): boolean =>
 
 /**
  * Gives turns to tasks that wait for theirs (B2): one that touches what an earlier open task touches goes on waiting, and so does
- * everybody when `maxRunning` run. Nobody waits behind a task that waits for something else.
+ * everybody when `maxRunning` run; one that asks does not count, who could answer it may be waiting for its turn. Nobody waits behind a task
+ * that waits for something else.
  *
  * @returns the book, and the tasks whose turn it is
  */
@@ -78,7 +89,7 @@ export function withTurns(
 ): { readonly book: TaskBook; readonly proceed: readonly string[] } {
   const proceed = new Set<string>();
   const open = openTasks(book);
-  let running = open.filter((entry) => !entry.isHeld).length;
+  let running = open.filter(({ isHeld, isAsking }) => !isHeld && !isAsking).length;
   open.forEach((entry, index) => {
     if (!entry.isHeld || running >= maxRunning) return;
     if (open.slice(0, index).some((earlier) => isInTheWay(earlier, entry))) return;

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { NamedCall } from "./call-result.ts";
 import { childOutcomeOf } from "./child-outcome.ts";
 import { groupVerdict, GroupMode } from "./group-verdict.ts";
-import { openTasks, taskNamed, withEntry, withTurns, type TaskBook } from "./task-book.ts";
+import { openTasks, taskNamed, withEntry, withoutPastPlain, withTurns, type TaskBook } from "./task-book.ts";
 import { brokenOutput, reportedOutput, reportResult, toldResult, type ReportedTask } from "./task-report.ts";
 
 // What news of a task changes: in the book, and for the calls that wait for it. Machine and transcript both take it from here.
@@ -40,6 +40,12 @@ type TaskNews =
 const Reported = z.object({ childId: z.string(), runs: z.number(), output: z.unknown() });
 const Asked = z.object({ childId: z.string(), runs: z.number(), question: z.string() });
 const Status = z.object({ childId: z.string(), status: z.enum(["running", "waiting", "held"]) });
+
+/** Whether an event is the end of a plain task: the call that started it has another result than those of tasks that can be named. */
+export const isPlainEnd = (book: TaskBook, event: { readonly type: string }): boolean => {
+  const news = taskNewsOf(book, event);
+  return news?.kind === "over" && taskNamed(book, news.childId)?.isPlain === true;
+};
 
 /** Reads news of a task in the book out of an event; undefined when the event is none. */
 export function taskNewsOf(book: TaskBook, event: { readonly type: string }): TaskNews | undefined {
@@ -119,7 +125,7 @@ export function takeNews(
       cancel.push(...verdict.losers);
     }
   }
-  return { ...withTurns(known, maxRunning), settled, cancel };
+  return { ...withTurns(withoutPastPlain(known), maxRunning), settled, cancel };
 }
 
 /** The result of `task_output` now: how the task ended, what it asks, or what it is doing. */

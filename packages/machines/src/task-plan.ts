@@ -14,7 +14,16 @@ import { DelegateArguments, reachableAgents } from "./call-arguments.ts";
 import { errorResult, type NamedCall } from "./call-result.ts";
 import { MAX_DELEGATION_DEPTH } from "./conversation-input.ts";
 import type { Failure } from "./failure.ts";
-import { openTasks, roomIn, taskNamed, withEntry, withTurns, type TaskBook, type TaskEntry } from "./task-book.ts";
+import {
+  nameableTasks,
+  openTasks,
+  roomIn,
+  taskNamed,
+  withEntry,
+  withTurns,
+  type TaskBook,
+  type TaskEntry,
+} from "./task-book.ts";
 import { outputResult, type TaskWait } from "./task-news.ts";
 import { toldResult } from "./task-report.ts";
 
@@ -122,9 +131,13 @@ export const planDelegate: TaskPlanner = (call, input, caller, tool) => {
   const { subagent, ...task } = parsed.data;
   const admitted = admit(call, subagent, caller, 1);
   if (admitted.kind === "refused") return admitted;
-  const start = { ...admitted.base, childId: call.childId, task, isKept: false, canAsk: false, isHeld: false };
+  const { childId } = call;
+  const agent = admitted.base.subagent.name;
+  const entry: NewTask = { childId, agent, onClose: "cancel", resources: [], isSharing: true, isPlain: true };
+  const { book, isHeld } = withNewTask(caller.tasks, caller, entry);
+  const start = { ...admitted.base, childId, task, isKept: false, canAsk: false, isHeld };
   const plan = { kind: "tasks", starts: [{ ...start, onClose: "cancel" }] } as const;
-  return { kind: "planned", plan, book: caller.tasks };
+  return { kind: "planned", plan, book };
 };
 
 function planKept(call: TaskCall, input: unknown, caller: Parameters<TaskPlanner>[2]): TaskVerdict {
@@ -242,9 +255,10 @@ export const planStop: TaskPlanner = (call, input, { tasks }) => {
 type Found = { readonly kind: "found"; readonly entry: TaskEntry } | Extract<TaskVerdict, { kind: "refused" }>;
 
 function find(call: NamedCall, taskId: string, tasks: TaskBook): Found {
-  const entry = taskNamed(tasks, taskId);
+  const named = nameableTasks(tasks);
+  const entry = taskNamed(named, taskId);
   if (entry !== undefined) return { kind: "found", entry };
-  const known = tasks.map(({ childId }) => childId).join(", ") || "none";
+  const known = named.map(({ childId }) => childId).join(", ") || "none";
   const result = errorResult(call, {
     cause: "toolError",
     code: "HF-5205",
@@ -253,7 +267,7 @@ function find(call: NamedCall, taskId: string, tasks: TaskBook): Found {
   return { kind: "refused", result };
 }
 
-type NewTask = Pick<TaskEntry, "childId" | "agent" | "onClose" | "resources" | "isSharing" | "group">;
+type NewTask = Pick<TaskEntry, "childId" | "agent" | "onClose" | "resources" | "isSharing" | "group" | "isPlain">;
 
 /** It waits for its turn when an open task is in its way, or as many run as may. */
 function withNewTask(

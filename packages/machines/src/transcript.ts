@@ -6,7 +6,7 @@ import { childOutcomeOf } from "./child-outcome.ts";
 import { sharedMessages } from "./conversation-context.ts";
 import { ConversationInput, PROMPT_MESSAGE_ID } from "./conversation-input.ts";
 import { callerBelow } from "./conversation-reading.ts";
-import { outputResult, takeNews, taskNewsOf, type WaitingCall } from "./task-news.ts";
+import { isPlainEnd, outputResult, takeNews, taskNewsOf, type WaitingCall } from "./task-news.ts";
 import type { Caller } from "./task-plan.ts";
 import { z } from "zod";
 import { NUDGES } from "./stuck-detection.ts";
@@ -103,7 +103,8 @@ const ParentAnswer = z.looseObject({ callId: z.string(), text: z.string() });
 const NO_RESULT = { cause: "internal", code: "HF-5103", message: "No result of this call was recorded." } as const;
 
 function apply(fold: Fold, event: PlainEvent): void {
-  if (applyTaskNews(fold, event)) return;
+  const isEnd = isPlainEnd(fold.caller.tasks ?? [], event);
+  if (applyTaskNews(fold, event) && !isEnd) return;
   const outcome = childOutcomeOf(event);
   if (outcome !== undefined) {
     const condenser = tryCondenserId(outcome.childId);
