@@ -97,6 +97,8 @@ export const ConversationContext = z.object({
   /** Why it last came to `error`, `stuck` or `failed`; means nothing elsewhere. */
   lastFailure: Failure.optional(),
   outcome: z.enum(["answered", "failed", "closed"]),
+  /** It works again after a time in which only its tasks did; for the next entry into `working`. */
+  isContinued: z.boolean().optional(),
   /** A model was called since the task it works for was last told how a run ended. */
   isRunOpen: z.boolean().optional(),
   /** What the task was last told; means nothing without one. */

@@ -98,9 +98,49 @@ describe("maxTurnMs", () => {
     rig.send({ type: "taskStatus", childId: "call-1-b", status: "waiting" });
     rig.clock.increment(10 * 24 * 3_600_000);
     expect(rig.state()).toEqual({ status: "waiting", waitingOn: "owner" });
-    rig.send({ type: "taskStatus", childId: "call-1-b", status: "running" });
+    rig.settle("call-1-c", { waitId: "w", status: "answered", answer: "yes", by: "ada" });
+    rig.settle("call-1-b", { taskId: "t", status: "completed", result: "B" });
     rig.clock.increment(60_000);
     expect(rig.state()).toEqual({ status: "error" });
+  });
+
+  test("C5: it does not run while only tasks work; it begins anew with the next step, and is announced once", () => {
+    const rig = startConversation({ agent: limited(9), prompt: "go" });
+    rig.reply(reply("", [taskCall("b"), readCall("a")]));
+    rig.settle("call-1-a", "A");
+    rig.clock.increment(10 * 24 * 3_600_000);
+    expect(rig.state()).toEqual({ status: "waiting", waitingOn: "tasks" });
+    rig.settle("call-1-b", { taskId: "t", status: "completed", result: "B" });
+    expect(rig.modelStarts).toHaveLength(2);
+    expect(rig.emitted.filter(({ type }) => type === "conversationRunning")).toHaveLength(1);
+    rig.clock.increment(59_999);
+    expect(rig.state()).toEqual({ status: "running" });
+    rig.clock.increment(1);
+    expect(rig.state()).toEqual({ status: "error" });
+  });
+
+  test("C5: it runs beside tasks while a tool of its own does", () => {
+    const rig = startConversation({ agent: limited(9), prompt: "go" });
+    rig.reply(reply("", [taskCall("b"), readCall("a")]));
+    rig.clock.increment(60_000);
+    expect(rig.state()).toEqual({ status: "error" });
+  });
+
+  test("while only tasks work, it takes messages, can be interrupted, and asks when all of them wait for a person", () => {
+    const rig = startConversation({ agent: limited(9), prompt: "go" });
+    rig.reply(reply("", [taskCall("b")]));
+    rig.say("m2");
+    rig.send({ type: "taskStatus", childId: "call-1-b", status: "waiting" });
+    expect(rig.snapshot().value).toEqual({ turn: "asking" });
+    rig.send({ type: "taskStatus", childId: "call-1-b", status: "running" });
+    expect(rig.snapshot().value).toEqual({ turn: "delegating" });
+    expect(rig.emitted.map(({ type }) => type).slice(-2)).toEqual(["conversationWaiting", "conversationRunning"]);
+    rig.send({ type: "interrupt" });
+    expect(rig.state()).toEqual({ status: "paused" });
+    expect(rig.sent).toEqual(["call-1-b cancel"]);
+    rig.send({ type: "resume" });
+    rig.reply(reply("done"));
+    expect(rig.state()).toEqual({ status: "idle" });
   });
 
   test("C5: it does not run during a pause, and a new turn has its own", () => {

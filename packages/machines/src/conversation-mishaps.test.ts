@@ -64,12 +64,11 @@ describe("outcomes that nobody waits for", () => {
 });
 
 describe("what never ends", () => {
-  test.each(["a model call", "a tool", "a task"] as const)(
+  test.each(["a model call", "a tool"] as const)(
     "%s is given up when the time of the turn is over; messages that came meanwhile are answered",
     (what) => {
       const rig = startConversation({ prompt: "go" });
       if (what === "a tool") rig.reply(reply("", [readCall("a")]));
-      if (what === "a task") rig.reply(reply("", [taskCall("a")]));
       rig.say("m1");
       rig.say("m2");
       rig.clock.increment(3_600_000);
@@ -80,6 +79,20 @@ describe("what never ends", () => {
       expectUsable(rig);
     },
   );
+
+  test("a task is given up by its own limits or by a person; messages that came meanwhile are answered", () => {
+    const rig = startConversation({ prompt: "go" });
+    rig.reply(reply("", [taskCall("a")]));
+    rig.say("m1");
+    rig.clock.increment(30 * 24 * 3_600_000);
+    expect(rig.state()).toEqual({ status: "waiting", waitingOn: "tasks" });
+    rig.send({ type: "cancelTask", callId: "a" });
+    expect(rig.state()).toEqual({ status: "running" });
+    expect(problemOfHistory(shown(rig))).toBeUndefined();
+    expect(shown(rig).at(-1)).toMatchObject({ messageId: "m1" });
+    rig.reply(reply("answered"));
+    expectUsable(rig);
+  });
 });
 
 describe("verbs without an effect", () => {

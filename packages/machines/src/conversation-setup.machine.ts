@@ -74,6 +74,12 @@ export const conversationSetup = setup({
       const cause = isFailure && context.lastFailure !== undefined ? { cause: context.lastFailure.cause } : {};
       return { type, agent: context.agent.name, ...cause };
     }),
+    announceRunning: enqueueActions(({ context, enqueue }) => {
+      if (context.isContinued === true) enqueue.assign({ isContinued: false });
+      else enqueue.emit({ type: "conversationRunning", agent: context.agent.name });
+    }),
+    /** What comes next is no beginning for whoever reads public events. */
+    noteContinued: assign({ isContinued: true }),
     reportToTask: enqueueActions(({ context, enqueue }, { status }: { status: ConversationContext["reported"] }) => {
       if (context.parentTask === undefined || context.reported === status) return;
       enqueue.assign({ reported: status });

@@ -14,7 +14,7 @@ import { ownIdOf } from "./own-id.ts";
 //   C2 the model is called only when no call is open
 //   C3 an accepted user message is taken in by the next model call, once, in order
 //   C4 an outcome of a child that is no longer waited for changes nothing
-//   C5 time a person takes (pause, open question) is not time of the turn
+//   C5 time that a person takes (pause, open question) or in which only tasks work is not time of the turn: tasks have limits of their own
 
 /** A conversation as an ordinary state machine; see the comment above and README.md. */
 export const conversationMachine = conversationSetup.createMachine({
@@ -108,13 +108,10 @@ export const conversationMachine = conversationSetup.createMachine({
         },
       },
       states: {
-        // Its time is limited; `asking` is outside of it (C5).
+        // Its time is limited; `delegating` and `asking` are outside of it (C5).
         working: {
           initial: "thinking",
-          entry: [
-            { type: "announce", params: { type: "conversationRunning" } },
-            { type: "reportToTask", params: { status: "running" } },
-          ],
+          entry: ["announceRunning", { type: "reportToTask", params: { status: "running" } }],
           after: {
             turnTime: {
               target: "#conversation.failing",
@@ -160,6 +157,7 @@ export const conversationMachine = conversationSetup.createMachine({
               always: [
                 { guard: "isStepOver", target: "deciding", actions: "closeStep" },
                 { guard: "areAllWaitingForPerson", target: "#conversation.turn.asking" },
+                { guard: "areOnlyTasksWorking", target: "#conversation.turn.delegating" },
               ],
             },
             /** Between two steps (C2). */
@@ -201,6 +199,13 @@ export const conversationMachine = conversationSetup.createMachine({
               ],
             },
           },
+        },
+        /** Its tasks work, nothing of its own does. It goes on as one that was running all the time. */
+        delegating: {
+          always: [
+            { guard: "isStepOver", target: "working.deciding", actions: ["noteContinued", "closeStep"] },
+            { guard: "areAllWaitingForPerson", target: "asking" },
+          ],
         },
         asking: {
           entry: [

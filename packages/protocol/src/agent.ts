@@ -19,7 +19,7 @@ export type ToolDefinition = z.infer<typeof ToolDefinition>;
 export const AgentLimits = z.object({
   /** Model calls per user message. */
   maxIterations: z.int().min(1).max(1000).default(50),
-  /** Wall time of one turn, ms. */
+  /** Time of own work in one turn, ms: that in which only tasks or people are waited for does not count. */
   maxTurnMs: z.int().min(1000).default(3_600_000),
   /** Tasks that have not ended; a further one is refused. Absent: 64. */
   maxOpenTasks: z.int().min(1).max(256).optional(),
