@@ -160,7 +160,7 @@ function holdfastCommand({ namespace }: AgentFleet, ...args: readonly string[]):
 const idOf = (all: Awaited<ReturnType<World["tasks"]>>, title: string): string =>
   all.find((one) => one.title === title)?.id ?? "";
 
-test("with a crowd of one conversation queued, a task of another one has the second free slot; a SIGKILL loses none of them", async () => {
+test("with a crowd of one conversation queued, a task of another one starts at once, one of a third has the first free slot; a SIGKILL loses none of them", async () => {
   await inWorld(
     "tasksb",
     { HOLDFAST_TASK_CONCURRENCY: "2" },
@@ -171,21 +171,20 @@ test("with a crowd of one conversation queued, a task of another one has the sec
         all.filter((one) => one.status === status).length;
       await start("wide", steps(crowd.map(inBackground)));
       await until("two run, the others are queued", (all) => count(all, "running") === 2 && count(all, "queued") === 6);
+      const runs = (all: Awaited<ReturnType<World["tasks"]>>, title: string) =>
+        all.some((one) => one.title === title && one.status === "running");
       await start("narrow", steps([inBackground("other")]));
-      await until("the other one is queued too", (all) => count(all, "queued") === 7);
-      for (const freed of [1, 2]) {
-        const [first] = (await tasks()).filter(({ title, status }) => status === "running" && title !== "other");
-        await fleet.model.release(String(first?.title));
-        await until(
-          "a slot was free and is used",
-          (all) => count(all, "completed") === freed && count(all, "running") === 2,
-        );
-      }
-      expect((await tasks()).find(({ title }) => title === "other")).toMatchObject({ status: "running" });
+      await until("the other one runs", (all) => runs(all, "other"));
+      await start("third", steps([inBackground("third")]));
+      await until("that of a third one is queued", (all) => count(all, "queued") === 7);
+      const [first] = (await tasks()).filter(({ title, status }) => status === "running" && title !== "other");
+      await fleet.model.release(String(first?.title));
+      await until("the free slot is used", (all) => count(all, "completed") === 1 && runs(all, "third"));
+      expect(count(await tasks(), "running")).toBe(3);
 
       await replaceNode();
-      for (const prompt of [...crowd, "other"]) await fleet.model.release(prompt);
-      await until("all have ended", (all) => count(all, "completed") === 9);
+      for (const prompt of [...crowd, "other", "third"]) await fleet.model.release(prompt);
+      await until("all have ended", (all) => count(all, "completed") === 10);
 
       const left = ["await", "detach", "cancel"].map((onClose) => ({ ...inBackground(onClose).arguments, onClose }));
       await start("leaver", steps(left.map((more) => task(more))));
@@ -196,7 +195,7 @@ test("with a crowd of one conversation queued, a task of another one has the sec
       await waitUntil("it is closed for all but the task that is awaited", async () => (await status()) === "closing");
       expect(count(await tasks(), "cancelled")).toBe(1);
       for (const prompt of ["await", "detach"]) await fleet.model.release(prompt);
-      await until("both end with their work", (all) => count(all, "completed") === 11);
+      await until("both end with their work", (all) => count(all, "completed") === 12);
       await waitUntil("its conversation has ended", async () => (await status()) === "done");
     },
   );

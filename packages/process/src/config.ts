@@ -77,7 +77,7 @@ const SCHEMAS = {
       "Jobs of one provider at the same time, <provider>=<n> separated by commas; agents have model and tools.",
     ),
   HOLDFAST_TASK_CONCURRENCY: count(64, 65_536).describe(
-    "Tasks of people's conversations that run on this node at the same time; others are queued.",
+    "Tasks of people's conversations that run here at once, plus one of one without any; others wait.",
   ),
   HOLDFAST_BUSY_FROM: count(1000, 1_000_000).describe(
     "Messages of one partition that wait from which on senders from outside are told to come back later.",
