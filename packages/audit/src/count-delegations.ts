@@ -1,14 +1,15 @@
 import { z } from "zod";
-import type { AuditedStep, Evidence } from "./evidence.ts";
+import { delegationsOf } from "./decided-delegations.ts";
+import type { Evidence } from "./evidence.ts";
 
 export const DelegationFigures = z.object({
-  /** Calls of a delegating tool in replies that conversations applied. */
+  /** Tasks and follow-ups that calls of a delegating tool asked for, in replies that conversations applied. */
   decided: z.int(),
   /** Task actors that exist or existed. */
   created: z.int(),
   /** Task actors that ended. */
   settled: z.int(),
-  /** Results of tasks that their conversations applied. */
+  /** Results that conversations applied: of tasks that ended, and of runs of tasks that can be continued. */
   applied: z.int(),
   /** Results applied twice for one call, tasks created twice for one call, contradicting journal entries. */
   duplicates: z.int(),
@@ -22,11 +23,6 @@ export const DelegationFigures = z.object({
 });
 export type DelegationFigures = z.infer<typeof DelegationFigures>;
 
-const ModelDone = z.looseObject({
-  type: z.string().regex(/^xstate\.done\.actor\.model-/),
-  output: z.looseObject({ toolCalls: z.array(z.looseObject({ callId: z.string(), name: z.string() })) }),
-});
-
 export interface CountOptions {
   /** Names of tools that delegate. */
   readonly delegatingTools: readonly string[];
@@ -38,6 +34,8 @@ export interface CountOptions {
 export function countDelegations(evidence: Evidence, options: CountOptions): DelegationFigures {
   const inScope = scopeOf(evidence, options.root);
   let decided = 0;
+  let lost = 0;
+  let reported = 0;
   const createdFor = new Map<string, number>();
   const appliedFor = new Map<string, number>();
   let settled = 0;
@@ -54,8 +52,11 @@ export function countDelegations(evidence: Evidence, options: CountOptions): Del
   for (const [actor, steps] of evidence.journals) {
     const key = actor.slice(0, actor.indexOf("^"));
     if (key.split(".")[1] !== "conversation" || !inScope(key)) continue;
+    const delegations = delegationsOf(steps, options.delegatingTools);
+    decided += delegations.decided;
+    lost += delegations.decided - delegations.applied;
+    reported += delegations.applied;
     for (const step of steps) {
-      decided += delegationsIn(step, options.delegatingTools);
       const childId = /^xstate\.(?:done|error)\.actor\.(.+)$/.exec(step.event.type)?.[1];
       if (childId === undefined || taskChildIds.get(actor)?.has(childId) !== true) continue;
       appliedFor.set(`${actor}/${childId}`, (appliedFor.get(`${actor}/${childId}`) ?? 0) + 1);
@@ -63,21 +64,16 @@ export function countDelegations(evidence: Evidence, options: CountOptions): Del
   }
   const appliedTwice = [...appliedFor].filter(([, times]) => times > 1).map(([call]) => call);
   const createdTwice = [...createdFor].filter(([, times]) => times > 1).map(([call]) => call);
-  const applied = [...appliedFor.values()].reduce((sum, times) => sum + times, 0);
+  const again = [...appliedFor.values()].reduce((sum, times) => sum + times - 1, 0);
   return {
     decided,
     created: [...createdFor.values()].reduce((sum, times) => sum + times, 0),
     settled,
-    applied,
+    applied: reported + again,
     duplicates: appliedTwice.length + createdTwice.length + evidence.contradictions.length,
-    lost: Math.max(0, decided - appliedFor.size),
+    lost,
     details: { appliedTwice, createdTwice, contradictions: [...evidence.contradictions] },
   };
-}
-
-function delegationsIn(step: AuditedStep, tools: readonly string[]): number {
-  const reply = ModelDone.safeParse(step.event);
-  return reply.success ? reply.data.output.toolCalls.filter(({ name }) => tools.includes(name)).length : 0;
 }
 
 /** Whether an actor belongs to a root: itself, or one of its descendants. */
