@@ -38,7 +38,7 @@ const lease = (partition: string, holder: string, state: Lease["state"] = "held"
 describe("the fleet as an operator sees it", () => {
   const nodes = [node("a"), node("b", {}, 6001), node("c", { state: "left" })];
   const leases = [
-    lease("d-0", "a:00000001"),
+    { ...lease("d-0", "a:00000001"), late: 5 },
     lease("d-1", "b:00000001"),
     lease("d-2", "a:00000001", "released"),
     lease("d-3", "a:00000000"),
@@ -55,7 +55,8 @@ describe("the fleet as an operator sees it", () => {
       ["gpu-1", "no live node serves pool gpu"],
     ]);
     expect(unowned).toEqual(["d-1", "d-2", "d-3", "gpu-0", "gpu-1"]);
-    expect(partitions[0]).toEqual({ partition: "d-0", owner: "a", epoch: 3, cursor: 7, lag: 2 });
+    expect(partitions[0]).toEqual({ partition: "d-0", owner: "a", epoch: 3, cursor: 7, lag: 2, late: 5 });
+    expect(partitions[1]?.late).toBe(0);
   });
 
   test("a node whose heartbeat is older than two of its lease times is silent, one that left has left", () => {

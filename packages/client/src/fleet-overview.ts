@@ -36,6 +36,8 @@ export interface PartitionOverview {
   readonly cursor: number;
   /** Messages stored since the cursor in the lease, which follows every 5 s. */
   readonly lag: number | undefined;
+  /** Messages and outcomes that came too late and changed nothing, ever; like the cursor it follows every 5 s. */
+  readonly late: number;
   /** Why nobody owns it. */
   readonly why?: string;
 }
@@ -90,6 +92,7 @@ export function fleetOverview(
       epoch: lease?.epoch ?? 0,
       cursor: lease?.cursor ?? 1,
       lag: lags.get(partition),
+      late: lease?.late ?? 0,
       ...(owner === undefined && { why: whyUnowned(partition, lease, nodes) }),
     };
   });

@@ -55,6 +55,11 @@ export const Lease = z.object({
   highest: z.number(),
   /** Sequence of the newest record that an owner had stored, and the generation of the bucket that counted it; nothing when absent. */
   records: z.object({ generation: z.string(), highest: z.number() }).optional(),
+  /**
+   * Messages and outcomes that came when nothing waited for them any more and changed nothing, repeated outcomes among them: since the
+   * partition is there. 0 when absent.
+   */
+  late: z.number().int().min(0).optional(),
   /** Claims whose former holder had died, since the last owner that was taken down by nothing for a while; 0 when absent. */
   crashes: z.number().int().min(0).optional(),
   /** Nothing when absent. */

@@ -134,6 +134,8 @@ export interface CellReport {
 export type CellCounter =
   | "committed"
   | "dropped"
+  /** Of these, what nothing waited for any more. */
+  | "late"
   | "duplicates"
   | "stale"
   | "unknown"

@@ -1,4 +1,4 @@
-import { dropReasonOf, step, type StartMessage, type StepMessage } from "@holdfast/durable";
+import { dropReasonOf, step, type DropReason, type StartMessage, type StepMessage } from "@holdfast/durable";
 import { RuntimeFault, toPlainFault, type ActorRecord, type BlobFields, type MessageOutcome } from "@holdfast/protocol";
 import { withPayload } from "./blobs/message-payload.ts";
 import type { CellChildren } from "./cell-children.ts";
@@ -39,6 +39,9 @@ function machineThrew(key: string, message: StepMessage, thrown: unknown): Runti
     { cause: thrown },
   );
 }
+
+/** I10: nothing waits for it any more. */
+const LATE: ReadonlySet<string> = new Set<DropReason>(["terminal", "stale-child", "other-incarnation"]);
 
 const DONE: Applied = { kind: "done", frees: false };
 const AGAIN: Applied = { kind: "again" };
@@ -102,6 +105,7 @@ export class CellStepper {
         }
         if (result.reason === "already-started" && before?.settled !== undefined) dispatcher.add([before.settled]);
         host.count(result.reason === "duplicate" ? "duplicates" : "dropped");
+        if (LATE.has(result.reason)) host.count("late");
         tell?.(outcomeOfDropped(served.definition, message, result.reason, before));
         return DONE;
       case "ignored":

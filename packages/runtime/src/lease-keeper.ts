@@ -20,7 +20,7 @@ export interface LeaseKeeperOptions {
 }
 
 /** How far the owner of a partition has come: in its inbox, and in the bucket of its records. */
-export type Progress = Pick<Lease, "cursor" | "highest" | "records">;
+export type Progress = Pick<Lease, "cursor" | "highest" | "late" | "records">;
 
 const encode = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 
@@ -91,6 +91,7 @@ export class LeaseKeeper {
       floorMs: Math.max(former?.floorMs ?? 0, this.#options.time.nowMs()),
       ...(former?.needs !== undefined && { needs: former.needs }),
       ...(former?.records !== undefined && { records: former.records }),
+      ...(former?.late !== undefined && { late: former.late }),
       ...(crashes > 0 && { crashes }),
       ...(stopRevision > 0 && { stop: stopOf(former, stopRevision) }),
       token: this.#options.random.hex(8),
@@ -119,6 +120,7 @@ export class LeaseKeeper {
       const isSame =
         lease.cursor === next.cursor &&
         lease.highest === next.highest &&
+        (lease.late ?? 0) === (next.late ?? 0) &&
         lease.records?.highest === next.records?.highest &&
         crashes === (lease.crashes ?? 0);
       if (isSame) return true;
@@ -195,10 +197,11 @@ function stopOf(former: Lease | undefined, revision: number): NonNullable<Lease[
 }
 
 /** Records of another generation say nothing; an owner that has stored none knows no better than the one before. */
-function withProgress(lease: Lease, { cursor, highest, records }: Progress): Lease {
-  if (records === undefined || records.highest === 0) return { ...lease, cursor, highest };
-  const before = lease.records?.generation === records.generation ? lease.records.highest : 0;
-  return { ...lease, cursor, highest, records: { ...records, highest: Math.max(before, records.highest) } };
+function withProgress(before: Lease, { cursor, highest, late = 0, records }: Progress): Lease {
+  const lease = { ...before, cursor, highest, ...(late > 0 && { late }) };
+  if (records === undefined || records.highest === 0) return lease;
+  const known = before.records?.generation === records.generation ? before.records.highest : 0;
+  return { ...lease, records: { ...records, highest: Math.max(known, records.highest) } };
 }
 
 function tryLease(bytes: Uint8Array): Lease | undefined {

@@ -23,6 +23,8 @@ export interface PartitionOwnerOptions {
   readonly generation: string;
   readonly lineage: readonly Ancestor[];
   readonly from: number;
+  /** Late messages that former owners counted. */
+  readonly lateBefore: number;
   /** Former owners died in a row: its actors are tried one by one. */
   readonly isSuspect: boolean;
   /** Its work was cut off before: what was pending then is set aside. */
@@ -142,7 +144,8 @@ export class PartitionOwner implements CellHost {
   get progress(): Progress {
     const { next: cursor, highest } = this.cursor;
     const generation = this.#services.records.generation(this.partition);
-    return { cursor, highest, records: { generation, highest: this.work.newestCommit } };
+    const late = this.#options.lateBefore + this.counters.late;
+    return { cursor, highest, late, records: { generation, highest: this.work.newestCommit } };
   }
 
   /** Its inbox is not read now, for want of memory. */

@@ -7,6 +7,7 @@ export class PartitionReports {
   readonly counters: Counters = {
     committed: 0,
     dropped: 0,
+    late: 0,
     duplicates: 0,
     stale: 0,
     unknown: 0,

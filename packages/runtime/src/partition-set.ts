@@ -208,6 +208,7 @@ export class PartitionSet {
         generation: position.generation,
         lineage: position.lineage,
         from: held.lease.cursor,
+        lateBefore: held.lease.late ?? 0,
         isSuspect,
         services,
         cutOff: held.lease.stop?.isSettled === false ? this.#cutOffBy(partition) : undefined,

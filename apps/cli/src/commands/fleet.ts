@@ -43,13 +43,14 @@ function text(overview: FleetOverview, unserved: readonly string[]): string {
     "",
     ...machineLines(nodes),
     table([
-      ["partition", "owner", "epoch", "cursor", "lag"],
-      ...partitions.map(({ partition, owner, epoch, cursor, lag, why }) => [
+      ["partition", "owner", "epoch", "cursor", "lag", "late"],
+      ...partitions.map(({ partition, owner, epoch, cursor, lag, late, why }) => [
         partition,
         owner ?? `NOBODY: ${why ?? ""}`,
         epoch,
         cursor,
         lag ?? "?",
+        late,
       ]),
     ]),
     ...alarms(overview, unserved),

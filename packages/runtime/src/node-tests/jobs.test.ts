@@ -1,3 +1,4 @@
+import { parseActorKey } from "@holdfast/protocol";
 import { describe, expect, test } from "vitest";
 import { replayOf, storedEntries } from "./journal-replay.ts";
 import { MemoryFleet, type MemoryProcess } from "./memory-fleet.ts";
@@ -150,6 +151,29 @@ describe("a job whose node lost its lease", () => {
     expect(fleet.record(key)?.rev).toBe(3);
     await fleet.send(key, { type: "RUN", src: "free" });
     await fleet.until("it takes more work", () => fleet.desk.of("free", "n2").length === 2);
+  });
+
+  test("I10: how many came too late outlives the owners that counted them: the lease says it", async () => {
+    const fleet = new MemoryFleet({ settings: { cursorFlushMs: 500 } });
+    const { key, first } = await running(fleet, "free");
+    const late = fleet.broker.faults.nextPublish({ kind: "lateWrite", hold: true }, { node: "n1", about: key });
+    fleet.desk.of("free", "n1")[0]?.finish("late");
+    await fleet.happened("its outcome is on its way", late.happened);
+    first.kill();
+    const second = await fleet.alone("n2");
+    await fleet.until("it runs again", () => fleet.desk.of("free", "n2").length === 1);
+    fleet.desk.of("free", "n2")[0]?.finish("known");
+    await fleet.until("its outcome is applied", () => isOver(fleet, key));
+    fleet.broker.forgetMessageIds();
+    late.release();
+    const { partition } = parseActorKey(key);
+    await fleet.until("the lease counts it", () => fleet.lease(partition)?.late === 1);
+    second.kill();
+    await fleet.alone("n3");
+    const again = fleet.broker.messagesOf("inbox", key).at(-1)?.bytes ?? new Uint8Array();
+    await fleet.outsider.log.publish("inbox", key, again, "again");
+    await fleet.until("its successor counts on", () => fleet.lease(partition)?.late === 2);
+    expect(fleet.lease(partition)?.holder).toContain("n3:");
   });
 
   test("F18, F20: without contact for longer than the TTL and nobody else there, it goes on and its outcome counts", async () => {
