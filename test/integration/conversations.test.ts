@@ -141,6 +141,40 @@ test("what is said while the owner of a conversation is dead is taken once, in o
   expect(asked).toHaveLength(1);
 });
 
+test("a past is condensed once, although the node that has it done is killed and the next one is late", async () => {
+  const { holdfast } = client;
+  const id = "k1";
+  const key = holdfast.key("conversation", id);
+  const tries = (state: "arrived" | "blocked", count: number) =>
+    fleet.model.wait({ model: "blocker", state, count, match: "Summarise", timeoutMs: 20_000 });
+  const agent = defineAgent({ name: "talker", model: "echo" });
+  await holdfast.conversations.start(id, { agent, prompt: "a long story. ".repeat(200) });
+  await isIn(id, "idle");
+  await holdfast.send(key, { type: "switchModel", model: "blocker" });
+  await holdfast.send(key, { type: "condense" });
+  await tries("blocked", 1);
+  await fleet.nodes.at(-1)?.kill();
+  const slow = await fleet.startNode("node-c");
+  await tries("arrived", 2);
+  await slow.freeze();
+  await fleet.startNode("node-d");
+  await tries("arrived", 3);
+  await fleet.model.release("Summarise");
+  await waitUntil("it is condensed", async () => (await saidIn(id)).length === 1);
+  const condensed = await saidIn(id);
+  expect(condensed[0]).toMatch(/^summary-2: Summary of this conversation so far:\n/);
+
+  const lateOf = async () => (await holdfast.read.overview()).partitions.reduce((sum, { late }) => sum + late, 0);
+  slow.thaw();
+  await waitUntil("what comes late is counted", async () => (await lateOf()) > 0, { timeoutMs: 20_000 });
+  await holdfast.send(key, { type: "switchModel", model: "echo" });
+  await holdfast.conversations.send(id, "more", { messageId: "m1" });
+  await isIn(id, "idle");
+  await hasSaid(id, [...condensed, "m1: more", "more"]);
+  const done = (await holdfast.read.journal(key)).filter(({ event }) => event.type.includes(".actor.condense-"));
+  expect(done).toHaveLength(1);
+});
+
 test("what was deleted goes with its journal, but not before the last fork that shares it", async () => {
   const { nats } = cluster;
   const server = { servers: [nats.url], user: nats.user, password: nats.password };
