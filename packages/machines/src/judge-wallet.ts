@@ -9,7 +9,7 @@ import {
   type WalletState,
 } from "@holdfast/protocol";
 import { balanceOf, covers, fundsOf, isNothing, minus, plus } from "./wallet-balance.ts";
-import { holdOf, isEnded } from "./wallet-changes.ts";
+import { endOf, holdOf, mayBeForgotten, OLDER_UNRESOLVED } from "./wallet-changes.ts";
 import type { OwnerEvent, WalletEvent } from "./wallet-event.ts";
 
 // What a wallet makes of an event, before it does. The machine's guards ask it, and so does whoever tells the sender.
@@ -82,10 +82,14 @@ function strangerTo(wallet: WalletState, event: WalletEvent, principal: Principa
   );
 }
 
-function judgeReservation(wallet: WalletState, { job, run, maximum, pass }: EventOf<"reserve">): WalletVerdict {
+function judgeReservation(wallet: WalletState, { job, run, maximum, pass, asOf }: EventOf<"reserve">): WalletVerdict {
   if (holdOf(wallet.open, job, run) !== undefined) return DUPLICATE;
-  if (isEnded(wallet, job, run) || holdOf(wallet.unresolved, job, run) !== undefined)
+  if (endOf(wallet, job, run) !== undefined || holdOf(wallet.unresolved, job, run) !== undefined)
     return refuse(wallet, "HF-5305", "The attempt has ended. Reserve for another one.");
+  if (mayBeForgotten(wallet, asOf)) {
+    const { ends } = wallet;
+    return refuse(wallet, "HF-5307", `It has ended ${ends - asOf} reservations since. Ask again as of now.`, { ends });
+  }
   return judgeUse(wallet, maximum, pass);
 }
 
@@ -120,7 +124,10 @@ function judgeUse(wallet: WalletState, wanted: Amount, pass: string | undefined)
 function judgeEnd(wallet: WalletState, event: EventOf<"settle" | "release" | "leaveUnresolved">): WalletVerdict {
   const { job, run, type } = event;
   if (holdOf(wallet.open, job, run) !== undefined) return OK;
-  if (isEnded(wallet, job, run)) return DUPLICATE;
+  const end = endOf(wallet, job, run);
+  if (end === "known" || (end === "older" && type === "leaveUnresolved")) return DUPLICATE;
+  if (end === "older")
+    return refuse(wallet, "HF-5305", "It is unresolved for so long that it is not told apart any more.");
   if (holdOf(wallet.unresolved, job, run) === undefined)
     return refuse(wallet, "HF-5305", "There is no such reservation.");
   // A late receipt tells what nobody knew; that nobody knows is known already.
@@ -151,7 +158,8 @@ function judgeOwner(wallet: WalletState, event: OwnerEvent): WalletVerdict {
     case "liftFence":
       return okIf(wallet.fence?.fenceId === event.fenceId);
     case "closeHold":
-      return event.reservation in wallet.unresolved
+      return event.reservation in wallet.unresolved ||
+        (event.reservation === OLDER_UNRESOLVED && wallet.olderUnresolved.calls > 0)
         ? OK
         : refuse(
             wallet,

@@ -8,9 +8,11 @@ type Changes = Partial<WalletState>;
 type EventOf<T extends WalletEvent["type"]> = Extract<WalletEvent, { readonly type: T }>;
 
 /** Reservations whose end is remembered, so that a late message of theirs is known. */
-const ENDED_REMEMBERED = 128;
+export const ENDED_REMEMBERED = 128;
 /** Unresolved ones that are told apart. */
-const UNRESOLVED_KEPT = 128;
+export const UNRESOLVED_KEPT = 128;
+/** What a person calls the unresolved ones that are not told apart any more. */
+export const OLDER_UNRESOLVED = "older";
 /** Looks after which a reservation counts as left by its process. */
 export const MOST_LOOKS = 3;
 
@@ -20,10 +22,12 @@ export function initialWallet(input: unknown, walletId: string): WalletState {
     ...WalletInput.parse(input),
     walletId,
     settled: { ...NOTHING, nanoUsd: 0, calls: 0, unpricedCalls: 0 },
+    reservations: 0,
     open: {},
     unresolved: {},
     olderUnresolved: { ...NOTHING, calls: 0 },
     ended: [],
+    ends: 0,
     received: NOTHING,
     returned: NOTHING,
     lent: {},
@@ -39,29 +43,26 @@ export function holdOf(holds: WalletState["open"], job: string, run: string): st
   return undefined;
 }
 
-export function isEnded({ ended }: WalletState, job: string, run: string): boolean {
-  const wanted = markOf(job, run);
-  return ended.some((mark) => mark.startsWith(wanted));
+/** Of a reservation that has ended: how, as far as that is remembered. `older`: unresolved, and not told apart any more. */
+export function endOf({ ended }: WalletState, job: string, run: string): "known" | "older" | undefined {
+  const mark = markOf(job, run);
+  if (ended.includes(mark)) return "known";
+  return ended.includes(mark + OLDER) ? "older" : undefined;
 }
 
-const jobMark = (job: string): string => hash128(job).slice(0, 10);
-const markOf = (job: string, run: string): string => `${jobMark(job)}.${hash128(run).slice(0, 6)}.`;
-const numberOf = (text: string, separator: string): number => Number(text.slice(text.lastIndexOf(separator) + 1));
+/** Whether an attempt that was begun `asOf` so many ends ago may have ended and been forgotten since. */
+export const mayBeForgotten = ({ ends }: WalletState, asOf: number): boolean => ends - asOf > ENDED_REMEMBERED;
 
-/** Number of the next physical attempt of a job, from 1: that of the fleet is not counted for jobs that may simply run again. */
-function nextAttempt({ open, unresolved, ended }: WalletState, job: string): number {
-  const known = [...Object.keys(open), ...Object.keys(unresolved)].filter((id) => jobOf(id) === job);
-  const own = `${jobMark(job)}.`;
-  const former = ended.filter((mark) => mark.startsWith(own)).map((mark) => numberOf(mark, "."));
-  return Math.max(0, ...known.map((id) => numberOf(id, ":")), ...former) + 1;
-}
+const markOf = (job: string, run: string): string => hash128(`${job}\0${run}`).slice(0, 16);
+const OLDER = "?";
 
 /** A further attempt of a job: the one before it is nobody's any more, and nobody knows what it cost. */
 export function withReservation(wallet: WalletState, { job, run, maximum }: EventOf<"reserve">): Changes {
-  const id = `${job}:${nextAttempt(wallet, job)}`;
+  // Counted for the whole wallet: nothing has to be known of earlier attempts, and no two have the same id.
+  const reservations = wallet.reservations + 1;
   const left = Object.keys(wallet.open).filter((other) => jobOf(other) === job);
   const next = withUnresolved(wallet, left);
-  return { ...next, open: { ...next.open, [id]: { run, maximum, looks: 0 } } };
+  return { ...next, reservations, open: { ...next.open, [`${job}:${reservations}`]: { run, maximum, looks: 0 } } };
 }
 
 export function withSettlement(wallet: WalletState, { job, run, amount, nanoUsd = 0 }: EventOf<"settle">): Changes {
@@ -90,11 +91,13 @@ export const withLimit = ({ limit }: WalletState, { microUsd, tokens }: EventOf<
 };
 
 export const withClosedHold = (wallet: WalletState, { reservation, charged: by }: EventOf<"closeHold">): Changes => {
+  const nanoUsd = (by.microUsd ?? 0) * 1000;
+  const settled = charged(wallet, by, nanoUsd, reservation === OLDER_UNRESOLVED ? wallet.olderUnresolved.calls : 1);
+  if (reservation === OLDER_UNRESOLVED) return { olderUnresolved: { ...NOTHING, calls: 0 }, settled };
   const { [reservation]: hold, ...unresolved } = wallet.unresolved;
-  if (hold === undefined) return {};
-  const { microUsd } = by;
-  const nanoUsd = (microUsd ?? 0) * 1000;
-  return { unresolved, ended: remembered(wallet, reservation, hold), settled: charged(wallet, by, nanoUsd) };
+  return hold === undefined
+    ? {}
+    : { unresolved, settled, ...remembered(wallet, [markOf(jobOf(reservation), hold.run)]) };
 };
 
 export function withFence(wallet: WalletState, { job }: EventOf<"fence">, scope: WalletScope = wallet.scope): Changes {
@@ -128,11 +131,10 @@ export const withSpareReturned = (wallet: WalletState): Changes => ({
 function withEnd(wallet: WalletState, job: string, run: string): Changes {
   const opened = holdOf(wallet.open, job, run);
   const id = opened ?? holdOf(wallet.unresolved, job, run);
-  const hold = id === undefined ? undefined : (wallet.open[id] ?? wallet.unresolved[id]);
-  if (id === undefined || hold === undefined) return {};
-  const ended = remembered(wallet, id, hold);
-  if (opened === undefined) return { unresolved: without(wallet.unresolved, id), ended };
-  return { open: without(wallet.open, id), ended };
+  if (id === undefined) return {};
+  const ends = remembered(wallet, [markOf(job, run)]);
+  if (opened === undefined) return { unresolved: without(wallet.unresolved, id), ...ends };
+  return { open: without(wallet.open, id), ...ends };
 }
 
 function withUnresolved(wallet: WalletState, ids: readonly string[]) {
@@ -142,23 +144,27 @@ function withUnresolved(wallet: WalletState, ids: readonly string[]) {
     if (hold !== undefined) unresolved = { ...unresolved, [id]: hold };
     open = without(open, id);
   }
+  const marks: string[] = [];
   for (const id of Object.keys(unresolved).slice(0, -UNRESOLVED_KEPT)) {
-    const maximum = unresolved[id]?.maximum ?? NOTHING;
+    const { maximum = NOTHING, run = "" } = unresolved[id] ?? {};
     olderUnresolved = { ...plus(olderUnresolved, maximum), calls: olderUnresolved.calls + 1 };
     unresolved = without(unresolved, id);
+    marks.push(markOf(jobOf(id), run) + OLDER);
   }
-  return { open, unresolved, olderUnresolved };
+  return { open, unresolved, olderUnresolved, ...(marks.length > 0 && remembered(wallet, marks)) };
 }
 
-const charged = ({ settled }: WalletState, amount: Amount, nanoUsd: number): WalletState["settled"] => ({
+const charged = ({ settled }: WalletState, amount: Amount, nanoUsd: number, calls = 1): WalletState["settled"] => ({
   ...plus(settled, amount),
   nanoUsd: settled.nanoUsd + nanoUsd,
-  calls: settled.calls + 1,
-  unpricedCalls: settled.unpricedCalls + (amount.microUsd === undefined ? 1 : 0),
+  calls: settled.calls + calls,
+  unpricedCalls: settled.unpricedCalls + (amount.microUsd === undefined ? calls : 0),
 });
 
-const remembered = ({ ended }: WalletState, id: string, { run }: Hold): WalletState["ended"] =>
-  [...ended, `${markOf(jobOf(id), run)}${numberOf(id, ":")}`].slice(-ENDED_REMEMBERED);
+const remembered = ({ ended, ends }: WalletState, marks: readonly string[]): Pick<WalletState, "ended" | "ends"> => ({
+  ended: [...ended, ...marks].slice(-ENDED_REMEMBERED),
+  ends: ends + marks.length,
+});
 
 function mapHolds(holds: WalletState["open"], change: (hold: Hold) => Hold): WalletState["open"] {
   return Object.fromEntries(Object.entries(holds).map(([id, hold]) => [id, change(hold)]));

@@ -23,6 +23,8 @@ export const AttemptEvent = z.discriminatedUnion("type", [
     maximum: Amount,
     /** Id of a fence that a person has let this work through. */
     pass: z.string().optional(),
+    /** Ends that the wallet had at least when this was sent: a copy that comes after it was forgotten is known by it. */
+    asOf: z.int().min(0).default(0),
     principal,
   }),
   /** It was carried out and measured. Without `microUsd` it had no price. */

@@ -16,7 +16,7 @@ import { balanceOf, plus } from "./wallet-balance.ts";
 import { foldWalletLedger } from "./wallet-ledger.ts";
 
 const JOBS = ["j1", "j2", "j3"];
-const RUNS = ["r1", "r2", "r3"];
+const RUNS = ["r1", "r2", "r3", "r4", "r5"];
 
 const oneEvent: fc.Arbitrary<PlainEvent> = fc
   .record({
@@ -33,11 +33,12 @@ const oneEvent: fc.Arbitrary<PlainEvent> = fc
       "settle",
     ),
     job: fc.constantFrom(...JOBS),
+    number: fc.integer({ min: 1, max: 12 }),
     run: fc.constantFrom(...RUNS),
     microUsd: fc.option(fc.nat(40), { nil: undefined, freq: 8 }),
     tokens: fc.nat(40),
   })
-  .map(({ kind, job, run, microUsd, tokens }) => {
+  .map(({ kind, job, number, run, microUsd, tokens }) => {
     const cost = amount(microUsd, tokens);
     switch (kind) {
       case "reserve":
@@ -51,7 +52,7 @@ const oneEvent: fc.Arbitrary<PlainEvent> = fc
       case "fence":
         return fence(job, run, cost);
       case "close":
-        return { type: "closeHold", reservation: `${job}:1`, charged: cost };
+        return { type: "closeHold", reservation: `${job}:${number}`, charged: cost };
       case "limit":
         return { type: "setLimit", tokens: tokens * 10 };
       case "lift":
@@ -90,15 +91,7 @@ test("whatever comes in whatever order, the balance is that of the ledger, and n
         if (limit.tokens === 300) expect(accounted.tokens).toBeLessThanOrEqual(300 + overrun(wallet));
         expect(held.tokens).toBeGreaterThanOrEqual(0);
       }
-      const ledger = foldWalletLedger(wallet.journal);
-      const { settled, held, unresolved } = balanceOf(wallet.state());
-      expect(ledger.settled).toEqual(settled);
-      expect(ledger.held).toEqual(plus(held, unresolved));
-      expect(ledger.unpricedCalls).toBe(wallet.state().settled.unpricedCalls);
-      const ids = ledger.lines.map(({ reservation }) => reservation);
-      expect(new Set(ids).size).toBe(ids.length);
-      const open = ledger.lines.filter(({ end }) => end === undefined).map(({ reservation }) => reservation);
-      expect(open).toEqual(Object.keys(wallet.state().open));
+      expectLedger(wallet);
     }),
     { seed: 4711, numRuns: 300 },
   );
@@ -111,3 +104,79 @@ function overrun(wallet: WalletRig): number {
     0,
   );
 }
+
+/** The record of a wallet says what its journal adds up to, and every reservation of it has one end at most. */
+function expectLedger(wallet: WalletRig): void {
+  const ledger = foldWalletLedger(wallet.journal);
+  const { settled, held, unresolved } = balanceOf(wallet.state());
+  expect(ledger.settled).toEqual(settled);
+  expect(ledger.held).toEqual(plus(held, unresolved));
+  expect(ledger.unpricedCalls).toBe(wallet.state().settled.unpricedCalls);
+  const ids = ledger.lines.map(({ reservation }) => reservation);
+  expect(new Set(ids).size).toBe(ids.length);
+  const open = ledger.lines.filter(({ end }) => end === undefined).map(({ reservation }) => reservation);
+  expect(open).toEqual(Object.keys(wallet.state().open));
+}
+
+const longStep = fc.record({
+  kind: fc.constantFrom(
+    ...(["begin", "begin", "begin", "settle", "release", "leave", "leave", "copy", "crash"] as const),
+  ),
+  pick: fc.nat(1_000_000),
+  tokens: fc.nat(40),
+});
+
+test("more ends than it remembers: copies of any age hold and charge nothing twice, and what is not told apart any more can be closed", () => {
+  fc.assert(
+    fc.property(fc.array(longStep, { minLength: 900, maxLength: 900 }), (steps) => {
+      const wallet = startWallet({ scope: "root", limit: {} });
+      const attempts: (readonly [string, string])[] = [];
+      const sent: PlainEvent[] = [];
+      const deliver = (event: PlainEvent) => {
+        sent.push(event);
+        send(wallet, event);
+      };
+      for (const { kind, pick, tokens } of steps) {
+        const [job, run] = attempts[attempts.length - 1 - (pick % Math.min(6, attempts.length))] ?? ["j", "none"];
+        const next = [`job-${attempts.length % 40}`, `run-${attempts.length}`] as const;
+        if (kind === "begin") {
+          attempts.push(next);
+          deliver(reserve(...next, amount(tokens, tokens), { asOf: wallet.state().ends }));
+        } else if (kind === "settle") deliver(settle(job, run, amount(tokens, tokens)));
+        else if (kind === "release") deliver(release(job, run));
+        else if (kind === "leave") deliver(leave(job, run));
+        else if (kind === "crash") wallet.crash();
+        else send(wallet, sent[pick % Math.max(1, sent.length)] ?? release(job, run));
+      }
+      const taken = wallet.journal.filter(({ type }) => type === "reserve").map(({ run }) => run);
+      expect(taken).toEqual(attempts.map(([, run]) => run));
+      expect(wallet.state().ends).toBeGreaterThan(wallet.state().ended.length);
+      expectLedger(wallet);
+      const { calls, microUsd, tokens } = wallet.state().olderUnresolved;
+      expect(calls).toBeGreaterThan(0);
+      const before = balanceOf(wallet.state()).accounted;
+      const close: PlainEvent = { type: "closeHold", reservation: "older", charged: amount(1, 2) };
+      expect(send(wallet, close)).toEqual({ kind: "applied" });
+      expect(send(wallet, close)).toMatchObject({ kind: "refused", code: "HF-5305" });
+      expect(balanceOf(wallet.state()).accounted).toEqual(
+        plus({ microUsd: before.microUsd - microUsd, tokens: before.tokens - tokens }, { microUsd: 1, tokens: 2 }),
+      );
+      expectLedger(wallet);
+    }),
+    { seed: 4712, numRuns: 8, endOnFailure: true },
+  );
+});
+
+test("a late receipt for one that is not told apart any more is refused: its hold stays, and is told", () => {
+  const wallet = startWallet({ scope: "root", limit: {} });
+  for (let n = 0; n < 130; n += 1) {
+    send(wallet, reserve(`j${n}`, "r", amount(5), { asOf: wallet.state().ends }));
+    send(wallet, leave(`j${n}`, "r"));
+  }
+  expect(wallet.state().olderUnresolved).toEqual({ calls: 2, microUsd: 10, tokens: 2 });
+  const before = wallet.stored();
+  expect(send(wallet, settle("j0", "r", amount(3)))).toMatchObject({ kind: "refused", code: "HF-5305" });
+  expect(send(wallet, leave("j0", "r"))).toEqual({ kind: "duplicate" });
+  expect(send(wallet, reserve("j0", "r", amount(5)))).toMatchObject({ kind: "refused", code: "HF-5305" });
+  expect(wallet.stored()).toBe(before);
+});

@@ -43,7 +43,9 @@ export const WalletState = z.object({
   limit: WalletLimit,
   /** Ended with a measured price, or without one (`unpricedCalls`). */
   settled: z.object({ ...Sum.shape, nanoUsd: z.number(), calls: z.int(), unpricedCalls: z.int() }),
-  /** Reservations (`<job>:<attempt>`) that have not ended. */
+  /** Reservations so far. */
+  reservations: z.int(),
+  /** Those (`<job>:<number>`) that have not ended. */
   open: z.record(z.string(), Hold),
   /** Ended, and nobody knows what they cost: what they held stays held. */
   unresolved: z.record(z.string(), Hold),
@@ -51,6 +53,8 @@ export const WalletState = z.object({
   olderUnresolved: z.object({ ...Sum.shape, calls: z.int() }),
   /** Short marks of the last reservations that ended, oldest first. */
   ended: z.array(z.string()),
+  /** Ends so far, of which those are the last. */
+  ends: z.int(),
   /** Borrowed from the parent, and given back to it; both only grow. */
   received: Sum,
   returned: Sum,

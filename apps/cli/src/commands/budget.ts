@@ -30,7 +30,7 @@ function agrees(ledger: WalletLedger, state: WalletState): boolean {
 }
 
 function walletText(id: string, state: WalletState, ledger: WalletLedger): string {
-  const { limit, settled, unresolved, fence } = state;
+  const { limit, settled, unresolved, olderUnresolved: older, fence } = state;
   const balance = balanceOf(state);
   return [
     `${id} (${state.scope})${fence === undefined ? "" : `, fenced: ${fence.fenceId}`}`,
@@ -41,6 +41,7 @@ function walletText(id: string, state: WalletState, ledger: WalletLedger): strin
     `lent        ${sum(balance.lent)}`,
     `ledger      ${ledger.lines.length} reservations, ${agrees(ledger, state) ? "agrees" : "DIFFERS"}`,
     ...Object.keys(unresolved).map((reservation) => `  unresolved: ${reservation}`),
+    ...(older.calls === 0 ? [] : [`  unresolved: older (${older.calls} together, ${sum(older)})`]),
   ].join("\n");
 }
 
@@ -124,7 +125,7 @@ export function budgetCommands(program: Command, context: CommandContext): void 
     .command("close")
     .description("end the hold of a call of which nobody knows what it cost")
     .argument("<id>")
-    .argument("<reservation>", 'as "budget show" lists it')
+    .argument("<reservation>", 'as "budget show" lists it; "older": all that it no longer tells apart')
     .requiredOption("--usd <amount>", 'what it was charged, or "none" when it has no price', moneyOption)
     .option("--tokens <n>", "tokens it was charged", tokensOption, 0)
     .option("--json")

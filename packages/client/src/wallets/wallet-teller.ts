@@ -47,6 +47,7 @@ type Refusal = Extract<SendResult, { kind: "refused" }>;
  *   T3 who waits for what others hold is not refused; refused is only what does not fit when all of it has come back
  *   T4 a root that is spent is fenced before anybody is told
  *   T5 what has no price is not lent as 0: no wallet above may have a limit in money
+ *   T6 a copy of a reservation that comes late holds nothing: each says how many ends the wallet had, and one that is too old is refused
  */
 export class WalletTeller {
   readonly #holdfast: HoldfastClient;
@@ -58,6 +59,8 @@ export class WalletTeller {
   /** Wallet → calls that ask it. */
   readonly #asking = new Map<string, number>();
   readonly #known = new Set<string>();
+  /** Wallet → ends that it has at least: those it told, and those that it was told of since (T6). */
+  readonly #ends = new Map<string, { ends: number }>();
 
   constructor(holdfast: HoldfastClient, randomHex: (bytes: number) => string) {
     this.#holdfast = holdfast;
@@ -80,8 +83,12 @@ export class WalletTeller {
       if (!isRefused) void this.#tell(wallet, { type: "release", job, run, reason: "not used" }).catch(() => undefined);
       throw isRefused ? await this.#withFence(error, { type: "fence", ...attempt, maximum }) : error;
     }
-    const end = async (type: string, more: object): Promise<boolean> =>
-      (await this.#tell(wallet, { type, job, run, ...more })) === "fenced" && pass === undefined;
+    const end = async (type: string, more: object): Promise<boolean> => {
+      const known = this.#endsOf(wallet);
+      const { kind, value } = await this.#tell(wallet, { type, job, run, ...more });
+      if (kind === "applied") known.ends += 1; // not of what it told in between, which may have this one in it
+      return value === "fenced" && pass === undefined;
+    };
     return {
       settle: (amount, nanoUsd) => end("settle", { amount, ...(nanoUsd !== undefined && { nanoUsd }) }),
       release: async (reason) => void (await end("release", { reason })),
@@ -142,12 +149,16 @@ export class WalletTeller {
     const untilMs = performance.now() + PATIENCE_MS;
     for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 2)) {
       signal.throwIfAborted();
-      const result = await this.#send(wallet, event);
+      const isReservation = event.type === "reserve";
+      const result = await this.#send(wallet, isReservation ? { ...event, asOf: this.#endsOf(wallet).ends } : event);
       if (result.kind === "applied" || result.kind === "ignored") return;
       if (result.kind === "accepted") {
         if (performance.now() > untilMs) throw silent(wallet);
       } else if (result.code === "HF-5306") {
         await this.#loan(wallet, () => this.#borrow(wallet, result, wanted, event["pass"], signal));
+        continue;
+      } else if (result.code === "HF-5307") {
+        this.#learn(wallet, result);
         continue;
       } else if (result.code !== "HF-5302") throw faultOfWallet(result);
       else if (result.facts?.["isLent"] === true && (await this.#look(wallet))) continue;
@@ -212,12 +223,25 @@ export class WalletTeller {
     return WalletState.safeParse(stored?.record.snapshot.context).data;
   }
 
-  /** Repeats a message until the wallet has it. @returns its state; @throws RuntimeFault when it refuses, or nobody answers */
-  async #tell(wallet: string, event: PlainEvent): Promise<unknown> {
+  #endsOf(wallet: string): { ends: number } {
+    const known = this.#ends.get(wallet) ?? { ends: 0 };
+    this.#ends.set(wallet, known);
+    return known;
+  }
+
+  /** T6. */
+  #learn(wallet: string, refusal: Refusal): void {
+    const ends = refusal.facts?.["ends"];
+    if (typeof ends !== "number") throw faultOfWallet(refusal);
+    if (ends > this.#endsOf(wallet).ends) this.#ends.set(wallet, { ends });
+  }
+
+  /** Repeats a message until the wallet has it. @throws RuntimeFault when it refuses, or nobody answers */
+  async #tell(wallet: string, event: PlainEvent): Promise<Extract<SendResult, { kind: "applied" | "ignored" }>> {
     for (const untilMs = performance.now() + PATIENCE_MS; ;) {
       const result = await this.#send(wallet, event);
       if (result.kind === "refused") throw faultOfWallet(result);
-      if (result.kind !== "accepted") return result.value;
+      if (result.kind !== "accepted") return result;
       if (performance.now() > untilMs) throw silent(wallet);
     }
   }
