@@ -49,6 +49,7 @@ export async function runNode({ config, tied }: RunNodeOptions): Promise<void> {
       stepConcurrency: config.HOLDFAST_STEP_CONCURRENCY,
       nodeJobConcurrency: config.HOLDFAST_JOB_CONCURRENCY,
       providerConcurrency: config.HOLDFAST_PROVIDER_CONCURRENCY ?? {},
+      roles: config.HOLDFAST_ROLES ?? {},
       busyFrom: config.HOLDFAST_BUSY_FROM,
       keepEndedMs: config.HOLDFAST_KEEP_ENDED_HOURS * HOUR_MS,
       keepTombstoneMs: config.HOLDFAST_KEEP_TOMBSTONES_HOURS * HOUR_MS,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { reachableAgents } from "./call-arguments.ts";
 import { planReply, type PlannedCall } from "./call-plan.ts";
-import { READER, reply, taskCall, testAgent } from "./testing/test-agent.ts";
+import { askCall, READER, reply, taskCall, testAgent } from "./testing/test-agent.ts";
 
 const planCalls = (...asked: Parameters<typeof planReply>): readonly PlannedCall[] => planReply(...asked).calls;
 const caller = (depth: number) => ({ agent: testAgent(), agents: { reader: READER }, depth });
@@ -14,6 +14,14 @@ describe("planCalls", () => {
       ["b", "call-3-b", "task"],
       ["--", "call-3---", "no_such_tool_"],
     ]);
+  });
+
+  test("one question too many is refused, and none is dropped for it", () => {
+    const agent = testAgent({ limits: { ...testAgent().limits, maxOpenWaits: 2 } });
+    const asked = reply("", [askCall("a"), askCall("b"), askCall("c"), taskCall("d")]);
+    const plans = planCalls(1, asked, { ...caller(0), agent }).map(({ plan }) => plan);
+    expect(plans.map(({ kind }) => kind)).toEqual(["ask", "ask", "refused", "tasks"]);
+    expect(JSON.stringify(plans[2])).toContain("HF-5202");
   });
 
   test("work is delegated only so deep", () => {

@@ -60,6 +60,8 @@ export function planReply(modelCall: number, reply: ModelReply, caller: Caller):
   const released: string[] = [];
   let tasks = caller.tasks ?? [];
   let startsLeft = MAX_STARTS_PER_COMMIT;
+  // The questions of an earlier step are closed: a step ends when each of its calls has a result.
+  let waitsLeft = caller.agent.limits.maxOpenWaits ?? MAX_STARTS_PER_COMMIT;
   const calls = reply.toolCalls.map((call, index): PlannedCall => {
     const callId = freshId(call.callId, taken);
     const name = call.name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || "unnamed";
@@ -68,11 +70,14 @@ export function planReply(modelCall: number, reply: ModelReply, caller: Caller):
     const named = { callId, name, childId: `call-${modelCall}-${callId}` };
     const planned =
       index < MAX_STARTS_PER_COMMIT
-        ? planOf(named, call.input, { ...caller, tasks, startsLeft, isFenced: reply.isFenced === true })
+        ? planOf(named, call.input, { ...caller, tasks, startsLeft, waitsLeft, isFenced: reply.isFenced === true })
         : refusal(named, "limit", "HF-5202", `At most ${MAX_STARTS_PER_COMMIT} calls at once; repeat this one later.`);
     const digest = hash128(JSON.stringify([name, call.input ?? ""]));
     if (!("book" in planned)) {
-      if (planned.kind === "ask") startsLeft -= 1;
+      if (planned.kind === "ask") {
+        startsLeft -= 1;
+        waitsLeft -= 1;
+      }
       return { ...named, input, digest, plan: planned };
     }
     tasks = planned.book;
@@ -109,7 +114,7 @@ const badArguments = (call: NamedCall, problem: string): Extract<CallPlan, { kin
     `Arguments of ${call.name} do not fit: ${problem}. Correct them and call again.`,
   );
 
-type Planning = Caller & { readonly tasks: TaskBook; readonly startsLeft: number };
+type Planning = Caller & { readonly tasks: TaskBook; readonly startsLeft: number; readonly waitsLeft: number };
 type Planned = Exclude<CallPlan, TaskPlan> | Extract<TaskVerdict, { kind: "planned" }>;
 
 function planOf(call: PlanningCall, input: unknown, caller: Planning): Planned {
@@ -134,10 +139,14 @@ const PLANNERS: Readonly<Record<ToolDefinition["kind"], Planner>> = {
   taskGroup: planGroup,
   taskOutput: planOutput,
   taskStop: planStop,
-  ask: (call, input, { startsLeft }) => {
+  ask: (call, input, { startsLeft, waitsLeft, agent }) => {
     const question = Question.safeParse(input);
     if (!question.success) return badArguments(call, z.prettifyError(question.error));
     if (startsLeft < 1) return refusal(call, "limit", "HF-5202", "Too much in one step; repeat this call later.");
+    if (waitsLeft < 1) {
+      const most = `At most ${agent.limits.maxOpenWaits} questions may be open; ask again when one of them is answered.`;
+      return refusal(call, "limit", "HF-5202", most);
+    }
     return { kind: "ask", question: question.data };
   },
   askParent: (call, input, { canAsk = false }) => {

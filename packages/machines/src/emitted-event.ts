@@ -48,7 +48,16 @@ export interface TaskEmitted {
 
 /** Announced by an owner-wait. */
 export interface OwnerWaitEmitted {
-  readonly type: "waitOpened" | "waitAnswered" | "waitDeclined" | "waitExpired" | "waitCancelled" | "waitRevoked";
+  readonly type:
+    | "waitOpened"
+    | "waitAnswered"
+    | "waitDeclined"
+    | "waitExpired"
+    | "waitCancelled"
+    | "waitRevoked"
+    | "waitReminded"
+    | "waitReassigned"
+    | "waitEscalated";
   readonly waitId: string;
   readonly conversationId: string;
   readonly agent: string;

@@ -10,7 +10,8 @@ export type { ConversationEmitted, OwnerWaitEmitted, TaskEmitted } from "./emitt
 export { Failure } from "./failure.ts";
 export { ModelJobInput, ToolJobInput } from "./job-input.ts";
 export { AnswerSchema } from "./json-schema-subset.ts";
-export { judgeAnswer, judgeWaitEvent, type AnswerVerdict, type Refusal } from "./judge-answer.ts";
+export { judgeAnswer, type AnswerVerdict, type Refusal } from "./judge-answer.ts";
+export { judgeWaitEvent } from "./judge-wait-event.ts";
 export { judgeMessage, type MessageVerdict } from "./judge-message.ts";
 export { listFieldsOf, type ListFields } from "./list-fields.ts";
 export { MACHINES, type MachineEntry } from "./machine-table.ts";

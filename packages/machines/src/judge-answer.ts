@@ -1,7 +1,7 @@
 import { principalToken, type ErrorCode, type Principal } from "@holdfast/protocol";
 import type { OwnerWaitContext } from "./owner-wait-context.ts";
-import type { OwnerWaitEvent, OwnerWaitReply } from "./owner-wait-event.ts";
-import { mismatchOfAnswer } from "./owner-wait-answer.ts";
+import type { OwnerWaitReply } from "./owner-wait-event.ts";
+import { mismatchOfGiven } from "./owner-wait-answer.ts";
 import { strangerTo } from "./owner-wait-authority.ts";
 
 /** Why an event changed nothing, for its sender. */
@@ -23,9 +23,6 @@ export interface Refusal {
 }
 
 export type AnswerVerdict = { readonly kind: "ok" } | { readonly kind: "duplicate" } | Refusal;
-
-/** Revocations of one question; further ones are refused. */
-const MAX_REVOCATIONS = 32;
 
 /**
  * Whether a reply counts. The machine's guard asks it, and so does whoever tells the sender what became of it.
@@ -56,76 +53,30 @@ export function judgeAnswer(
     return refuse("HF-6001", "closed", `An answer of ${token} counts already. Revoke it first.`);
   }
   if (event.type === "decline") return { kind: "ok" };
-  const mismatch = mismatchOfAnswer(context, event.value);
+  const mismatch = mismatchOfGiven(context, event);
   return mismatch === undefined ? { kind: "ok" } : { kind: "refused", ...mismatch };
 }
 
-/**
- * Whether somebody may take a reply of their own back: as long as whoever asked has not begun to take it in.
- *
- * `duplicate`: it was taken back before.
- */
-export function judgeRevoke(
-  context: OwnerWaitContext,
-  event: Extract<OwnerWaitEvent, { type: "revoke" }>,
-): AnswerVerdict {
-  const sender = senderOf(event.principal);
-  if (sender.kind === "refused") return sender;
-  const token = principalToken(sender);
-  if (context.revoked?.includes(`${token} ${event.answerId}`) === true) return { kind: "duplicate" };
-  const isTakeable = context.status === "open" || context.status === "answered" || context.status === "declined";
-  if (!isTakeable) return closed(context);
-  if (!isGiven(context, event.answerId, token)) {
-    return refuse("HF-6003", "notAllowed", `No answer ${event.answerId} of ${token} counts for ${context.waitId}.`);
-  }
-  if (context.isOffered === true || context.votes === undefined) {
-    return refuse("HF-6001", "closed", `Question ${context.waitId} is ${context.status}, and the answer is taken in.`);
-  }
-  return (context.revoked?.length ?? 0) < MAX_REVOCATIONS
-    ? { kind: "ok" }
-    : refuse("HF-5202", "limit", `${MAX_REVOCATIONS} answers to ${context.waitId} were revoked; the last one stands.`);
-}
-
-/** Whether a question may be withdrawn: by the one who asked (`principal` undefined), or by whoever may answer it. */
-export function judgeCancel(context: OwnerWaitContext, principal: Principal | undefined): AnswerVerdict {
-  if (principal === undefined) return { kind: "ok" };
-  const sender = senderOf(principal);
-  if (sender.kind === "refused") return sender;
-  if (context.status !== "open") return closed(context);
-  const stranger = strangerTo(context, sender);
-  return stranger === undefined ? { kind: "ok" } : refuse("HF-6003", "notAllowed", stranger);
-}
-
-/** The verdict on an event from outside. */
-export function judgeWaitEvent(context: OwnerWaitContext, event: OwnerWaitEvent): AnswerVerdict {
-  switch (event.type) {
-    case "answer":
-    case "decline":
-      return judgeAnswer(context, event, event.principal);
-    case "revoke":
-      return judgeRevoke(context, event);
-    case "cancel":
-      return judgeCancel(context, event.principal);
-  }
-}
-
-function isGiven(context: OwnerWaitContext, answerId: string, token: string): boolean {
+/** Whether this very reply counts. */
+export function isGiven(context: OwnerWaitContext, answerId: string, token: string): boolean {
   if (context.votes?.some((vote) => vote.answerId === answerId && vote.principal === token) === true) return true;
   return context.answerId === answerId && context.principal === token;
 }
 
-function senderOf(principal: Principal | undefined): Principal | Refusal {
+/** A person or a service; everybody else is refused. */
+export function senderOf(principal: Principal | undefined): Principal | Refusal {
   if (principal === undefined) return refuse("HF-6003", "notAllowed", "It is not known who sends this.");
   // An agent that may approve its own request makes every approval worthless.
   return principal.kind === "agent" ? refuse("HF-6003", "notAllowed", "An agent may not act for a person.") : principal;
 }
 
-function closed({ waitId, status, outcome }: OwnerWaitContext): Refusal {
+/** Refusal of what comes too late: with the state that the question is really in. */
+export function closed({ waitId, status, outcome }: OwnerWaitContext): Refusal {
   if ((outcome ?? status) === "expired") return refuse("HF-6004", "expired", `Question ${waitId} has expired.`);
   const ended = status === "consumed" && outcome !== undefined ? `${outcome}, and the answer is consumed` : status;
   return refuse("HF-6001", "closed", `Question ${waitId} is ${ended}; the first answer counts.`);
 }
 
-function refuse(code: ErrorCode, why: Refusal["why"], reason: string): Refusal {
+export function refuse(code: ErrorCode, why: Refusal["why"], reason: string): Refusal {
   return { kind: "refused", code, why, reason };
 }

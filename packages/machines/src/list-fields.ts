@@ -37,13 +37,15 @@ const ListedWait = z.looseObject({
   status: z.string(),
   outcome: z.string().optional(),
   assignee: z.string(),
+  role: z.string().optional(),
+  kind: z.string().optional(),
   conversationId: z.string(),
 });
 
 /**
  * List fields of an actor: `status` and `agent`, where there are such `title`, `waitingOn`, `cause`, `task`, `assignee`;
- * of a question also `outcome` once it is settled, and `conversation`; of a conversation also `tag.<name>`, `forkOf` (`<key>@<revision>`), `aside` and
- * `deleted`; of a wallet where its money is.
+ * of a question also `outcome` once it is settled, `conversation`, `role` and `kind`; of a conversation also `tag.<name>`, `forkOf`
+ * (`<key>@<revision>`), `aside` and `deleted`; of a wallet where its money is.
  *
  * @param type     actor type; other types than the three of this package have none
  * @param context  context of its snapshot
@@ -84,9 +86,9 @@ export function listFieldsOf(type: string, context: unknown, value: unknown): Li
   if (type === "ownerWait") {
     const { data } = ListedWait.safeParse(context);
     if (data === undefined) return {};
-    const { status, outcome, agent, assignee, conversationId: conversation } = data;
+    const { status, outcome, agent, assignee, role, kind, conversationId: conversation } = data;
     const waitingOn = status === "open" ? "owner" : undefined;
-    return presentFields({ status, outcome, agent, assignee, conversation, waitingOn });
+    return presentFields({ status, outcome, agent, assignee, role, kind, conversation, waitingOn });
   }
   if (type === "wallet") {
     return isListedWallet(context) ? walletFields(context) : {};

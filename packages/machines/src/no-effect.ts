@@ -1,7 +1,8 @@
 import { AgentDefinition, WalletState, type PlainEvent } from "@holdfast/protocol";
 import { z } from "zod";
 import { topState } from "./conversation-status.ts";
-import { judgeWaitEvent, type Refusal } from "./judge-answer.ts";
+import type { Refusal } from "./judge-answer.ts";
+import { judgeWaitEvent } from "./judge-wait-event.ts";
 import { judgeFork } from "./judge-fork.ts";
 import { judgeMessage } from "./judge-message.ts";
 import { judgeWallet, type WalletRefusal } from "./judge-wallet.ts";

@@ -56,17 +56,25 @@ describe("list fields", () => {
   });
 
   test("of an owner-wait that is consumed: how it was settled, not what the answer is", () => {
-    const input = { conversationId: "c1", agent: "chief", callId: "c", childId: "child", question: "secret" };
+    const asked = { question: "secret", role: "reviewer", kind: "confirmation" };
+    const input = { conversationId: "c1", agent: "chief", callId: "c", childId: "child", ...asked };
     const rig = startChild(ownerWaitMachine, input);
     rig.send({ type: "awaited" });
-    rig.send({ type: "answer", answerId: "a1", value: "secret", principal: { kind: "person", id: "anna", roles: [] } });
+    rig.send({
+      type: "answer",
+      answerId: "a1",
+      value: "secret",
+      principal: { kind: "person", id: "anna", roles: ["reviewer"] },
+    });
     rig.send({ type: "consumed" });
     const { context, value } = rig.child.getSnapshot();
     expect(listFieldsOf("ownerWait", context, value)).toEqual({
       status: "consumed",
       outcome: "answered",
       agent: "chief",
-      assignee: "owner",
+      assignee: "reviewer",
+      role: "reviewer",
+      kind: "confirmation",
       conversation: "c1",
     });
   });
@@ -155,6 +163,9 @@ describe("public events", () => {
       waitExpired: "ownerWait",
       waitCancelled: "ownerWait",
       waitRevoked: "ownerWait",
+      waitReminded: "ownerWait",
+      waitReassigned: "ownerWait",
+      waitEscalated: "ownerWait",
     };
     const types = Object.entries(all).map(
       ([type, actor]) => publicEventOf(actor, { type, agent: "a", callId: "c", waitId: "w" }, { id: "x" })?.type,

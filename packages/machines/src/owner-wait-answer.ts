@@ -1,6 +1,8 @@
 import type { ErrorCode } from "@holdfast/protocol";
 import type { AnswerSchema } from "./json-schema-subset.ts";
-import { mismatchOf } from "./json-schema-subset.ts";
+import { isPlainObject, mismatchOf } from "./json-schema-subset.ts";
+
+type Action = "accept" | "edit" | "respond" | "reject";
 
 const MAX_ANSWER_JSON_CHARACTERS = 16_000;
 /** Of a question that takes several people: all their answers stand in its record. */
@@ -11,6 +13,13 @@ export interface Expected {
   readonly options?: readonly string[] | undefined;
   readonly answerSchema?: AnswerSchema | undefined;
   readonly quorum?: number | undefined;
+  readonly actions?: readonly Action[] | undefined;
+}
+
+/** An answer as somebody gives it. */
+export interface Given {
+  readonly action?: Action | undefined;
+  readonly value?: unknown;
 }
 
 /** Why a value does not answer a question. */
@@ -19,6 +28,25 @@ export interface Mismatch {
   readonly why: "outOfRange" | "empty" | "mismatch";
   /** With the place in the value, where it has several. */
   readonly reason: string;
+}
+
+/** Why somebody may not answer like this; undefined when they may. */
+export function mismatchOfGiven(expected: Expected, { action, value }: Given): Mismatch | undefined {
+  const { actions = ["respond", "reject"] } = expected;
+  const done = action ?? "respond";
+  if (!actions.includes(done)) {
+    return { code: "HF-6005", why: "outOfRange", reason: `the action must be one of ${actions.join(", ")}.` };
+  }
+  if (done === "accept" || done === "reject") {
+    return value === undefined ? undefined : mismatch(`${done} takes no value`);
+  }
+  if (value === undefined) return { code: "HF-6006", why: "empty", reason: `${done} needs a value.` };
+  const isEditable = actions.includes("edit");
+  // Where arguments may be edited the schema is theirs, and words are words.
+  if (done === "respond")
+    return mismatchOfAnswer(isEditable ? { ...expected, answerSchema: undefined } : expected, value);
+  if (!isPlainObject(value)) return mismatch("answer must be an object: all arguments, as they are to be");
+  return mismatchOfAnswer({ ...expected, options: undefined, answerSchema: expected.answerSchema ?? {} }, value);
 }
 
 /** Why a value does not answer the question; undefined when it does. */

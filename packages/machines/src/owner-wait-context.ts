@@ -1,6 +1,6 @@
 import { WaitStatus } from "@holdfast/protocol";
 import { z } from "zod";
-import { OwnerWaitInput } from "./owner-wait-input.ts";
+import { OwnerWaitInput, WaitAction } from "./owner-wait-input.ts";
 import { Vote } from "./owner-wait-quorum.ts";
 
 /** What an owner-wait keeps: the question, where it stands, and the replies to it. */
@@ -18,6 +18,7 @@ export const OwnerWaitContext = z.intersection(
     /** The reply that decided. */
     answerId: z.string().optional(),
     answer: z.json().optional(),
+    action: WaitAction.optional(),
     by: z.enum(["owner", "default"]).optional(),
     principal: z.string().optional(),
     /** Those who agreed, where it took several. */
@@ -28,6 +29,10 @@ export const OwnerWaitContext = z.intersection(
     isAwaited: z.boolean().optional(),
     /** The time in which a reply may be taken back runs. */
     isRevocable: z.boolean().optional(),
+    /** Steps of its escalation that were taken. */
+    escalated: z.number().optional(),
+    /** Reminders that were announced since it was last handed to somebody. */
+    reminders: z.number().optional(),
     /** Its time was over while a reply stood that may still be taken back. */
     isOverdue: z.boolean().optional(),
     /** The one who asked was told how it was settled, and may take that in at any time. */

@@ -6,6 +6,8 @@ export const Vote = z.object({
   answerId: z.string(),
   /** `<kind>-<id>` of who gave it. */
   principal: z.string(),
+  /** What was done about the question, where it says what may be. */
+  action: z.enum(["accept", "edit", "respond", "reject"]).optional(),
   /** Absent: declined. */
   value: z.json().optional(),
   reason: z.string().optional(),
@@ -36,7 +38,7 @@ export function standingOf({ quorum = 1, approvers }: Electorate, votes: readonl
   const agreeing = new Map<string, Vote[]>();
   for (const vote of votes) {
     if (vote.value === undefined) continue;
-    const text = canonicalText(vote.value);
+    const text = canonicalText([vote.action ?? "respond", vote.value]);
     agreeing.set(text, [...(agreeing.get(text) ?? []), vote]);
   }
   const best = [...agreeing.values()].reduce<readonly Vote[]>(

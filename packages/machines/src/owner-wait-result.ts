@@ -16,9 +16,14 @@ export function waitOutputToResult(call: NamedCall, output: unknown): ToolResult
       message: "The question reported nothing readable.",
     });
   }
-  const { status, answer, by, approvals } = parsed.data;
+  const { status, answer, by, action, approvals } = parsed.data;
   if (answer !== undefined) {
-    return { callId: call.callId, name: call.name, ok: true, content: JSON.stringify({ answer, by, approvals }) };
+    return {
+      callId: call.callId,
+      name: call.name,
+      ok: true,
+      content: JSON.stringify({ answer, by, action, approvals }),
+    };
   }
   const reason = parsed.data.reason === undefined ? "" : `: ${parsed.data.reason}`;
   const failures: Readonly<Record<OwnerWaitOutput["status"], Failure>> = {

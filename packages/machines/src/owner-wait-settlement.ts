@@ -15,18 +15,16 @@ type Changes = Partial<OwnerWaitContext>;
  */
 export function initialWait(input: unknown, actorId: string): OwnerWaitContext {
   const { waitId = actorId, ...question } = OwnerWaitInput.parse(input);
-  return { ...question, waitId, status: "open" };
+  // The role is whom lists show, unless somebody is named besides.
+  const assignee = question.assignee === "owner" ? (question.role ?? "owner") : question.assignee;
+  return { ...question, assignee, waitId, status: "open" };
 }
 
 /** A reply of a person counts; it may settle the question. */
 export function withReply(context: OwnerWaitContext, event: OwnerWaitReply): Changes {
   if (event.principal === undefined) return {};
   const principal = principalToken(event.principal);
-  const given: Vote =
-    event.type === "answer"
-      ? { answerId: event.answerId, principal, value: event.value }
-      : { answerId: event.answerId, principal, ...(event.reason !== undefined && { reason: event.reason }) };
-  const votes = [...(context.votes ?? []), given];
+  const votes = [...(context.votes ?? []), voteOf(context, event, principal)];
   const standing = standingOf(context, votes);
   if (standing.kind === "open") return { votes };
   const { vote } = standing;
@@ -41,9 +39,27 @@ export function withReply(context: OwnerWaitContext, event: OwnerWaitReply): Cha
   } as const;
   if (standing.kind === "answered") {
     const { approvals } = standing;
-    return { ...decided, answer: vote.value, ...((context.quorum ?? 1) > 1 && { approvals: [...approvals] }) };
+    return {
+      ...decided,
+      answer: vote.value,
+      ...(vote.action !== undefined && { action: vote.action }),
+      ...((context.quorum ?? 1) > 1 && { approvals: [...approvals] }),
+    };
   }
   return { ...decided, ...(standing.reason !== undefined && { endReason: standing.reason }) };
+}
+
+function voteOf(context: OwnerWaitContext, event: OwnerWaitReply, principal: string): Vote {
+  const { answerId, reason } = event;
+  const action = event.type === "decline" ? "reject" : (event.action ?? "respond");
+  const base = {
+    answerId,
+    principal,
+    ...(context.actions !== undefined && { action }),
+    ...(reason !== undefined && { reason }),
+  };
+  if (event.type === "decline" || action === "reject") return base;
+  return { ...base, value: action === "accept" ? true : event.value };
 }
 
 /** A reply is taken back: the question is open again, with the replies of the others. */
@@ -58,6 +74,7 @@ export function withRevocation(context: OwnerWaitContext, event: OwnerWaitMachin
     outcome: undefined,
     answerId: undefined,
     answer: undefined,
+    action: undefined,
     by: undefined,
     principal: undefined,
     approvals: undefined,
@@ -66,10 +83,39 @@ export function withRevocation(context: OwnerWaitContext, event: OwnerWaitMachin
   };
 }
 
+/** Somebody else is asked. */
+export function withReassignment(context: OwnerWaitContext, event: OwnerWaitMachineEvent): Changes {
+  if (event.type !== "reassign") return {};
+  const { to, from, principal } = event;
+  const former = from ?? (principal && principalToken(principal));
+  if (context.approvers !== undefined && "assignee" in to) {
+    return { reminders: 0, approvers: context.approvers.map((one) => (one === former ? to.assignee : one)) };
+  }
+  return askedOf(to);
+}
+
+const askedOf = (to: { readonly assignee: string } | { readonly role: string }): Changes =>
+  "role" in to
+    ? { reminders: 0, role: to.role, assignee: to.role }
+    : { reminders: 0, role: undefined, assignee: to.assignee };
+
+/** The next of those who are asked when nobody replies in time; undefined when there is none. */
+export const nextStep = ({ onExpiry, escalation, escalated = 0 }: OwnerWaitContext) =>
+  onExpiry === "escalate" ? escalation?.[escalated] : undefined;
+
+/** The next one is asked, with a time of their own. */
+export function withEscalation(context: OwnerWaitContext): Changes {
+  const step = nextStep(context);
+  if (step === undefined) return {};
+  const escalated = (context.escalated ?? 0) + 1;
+  return { ...askedOf(step), escalated, expiresInMs: step.expiresInMs, isOverdue: undefined };
+}
+
 /** Nobody replied in time. Only a question that says so takes its default. */
 export function withExpiry(context: OwnerWaitContext): Changes {
   const expired = { status: "expired", outcome: "expired" } as const;
-  if (context.onExpiry === "default" && context.default !== undefined) {
+  const allowed = context.onExpiry === "escalate" ? context.onEscalated : context.onExpiry;
+  if (allowed === "default" && context.default !== undefined) {
     return { ...expired, answer: context.default, by: "default" };
   }
   return { ...expired, endReason: "Nobody answered in time." };
@@ -84,7 +130,7 @@ export const withCancel = (event: OwnerWaitMachineEvent): Changes => ({
 
 /** How a wait that is settled was settled. */
 export function waitOutputOf(context: OwnerWaitContext): OwnerWaitOutput {
-  const { waitId, status, answer, by, principal, approvals, endReason } = context;
+  const { waitId, status, answer, by, action, principal, approvals, endReason } = context;
   // A question that is open has no output.
   const settled = status === "open" || status === "consumed" ? "cancelled" : status;
   return {
@@ -92,6 +138,7 @@ export function waitOutputOf(context: OwnerWaitContext): OwnerWaitOutput {
     status: context.outcome ?? settled,
     ...(answer === undefined ? {} : { answer }),
     ...(by === undefined ? {} : { by }),
+    ...(action === undefined ? {} : { action }),
     ...(principal === undefined ? {} : { principal }),
     ...(approvals === undefined ? {} : { approvals }),
     ...(endReason === undefined ? {} : { reason: endReason }),

@@ -24,6 +24,10 @@ describe("configuration", () => {
     ["HOLDFAST_PRINCIPAL", "root"],
     ["HOLDFAST_MODEL_BASE_URL", "ftp://127.0.0.1"],
     ["HOLDFAST_NATS_PORT", "70000"],
+    ["HOLDFAST_ROLES", "reviewer"],
+    ["HOLDFAST_ROLES", "reviewer=anna"],
+    ["HOLDFAST_ROLES", "Reviewer=person-anna"],
+    ["HOLDFAST_ROLES", "reviewer=person-anna,agent-chief"],
   ])("%s=%s is refused and named", (name, value) => {
     expect(() => parseConfig({ [name]: value })).toThrow(
       expect.objectContaining({ code: "HF-7001", facts: { variable: name } }),
@@ -36,6 +40,14 @@ describe("configuration", () => {
     expect(() => parseConfig({ HOLDFAST_MODEL_API_KEY: long, HOLDFAST_LEASE_TTL_MS: "x" })).not.toThrow(
       new RegExp(long),
     );
+  });
+
+  test("roles name those who have them", () => {
+    const HOLDFAST_ROLES = "reviewer=person-anna, person-ben; operator=service-desk";
+    expect(parseConfig({ HOLDFAST_ROLES }).HOLDFAST_ROLES).toEqual({
+      reviewer: ["person-anna", "person-ben"],
+      operator: ["service-desk"],
+    });
   });
 
   test("an empty value counts as unset", () => {

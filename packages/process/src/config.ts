@@ -17,6 +17,26 @@ function readShares(text: string): Readonly<Record<string, number>> | undefined 
   return Object.fromEntries(shares);
 }
 
+/** @returns undefined when the text is not of the form `reviewer=person-anna,person-ben;operator=person-cara` */
+function readRoles(text: string): Readonly<Record<string, readonly string[]>> | undefined {
+  const roles: [string, readonly string[]][] = [];
+  for (const part of text.split(";")) {
+    const [, role, members = ""] = /^\s*([a-z][a-z0-9-]{0,31})=(.+)$/.exec(part) ?? [];
+    const tokens = members.split(",").map((member) => member.trim());
+    if (role === undefined || !tokens.every(isPrincipal)) return undefined;
+    roles.push([role, tokens]);
+  }
+  return Object.fromEntries(roles);
+}
+
+function isPrincipal(token: string): boolean {
+  try {
+    return parsePrincipalToken(token).kind !== "agent";
+  } catch {
+    return false;
+  }
+}
+
 /** Every environment variable Holdfast reads. The only reader of the environment; `docs/configuration.md` is checked against it. */
 const SCHEMAS = {
   HOLDFAST_NATS_URL: url(/^(nats|tls)$/)
@@ -103,6 +123,18 @@ const SCHEMAS = {
       }
     })
     .describe("Who the command line acts for: person-<id>, service-<id> or agent-<id>."),
+  HOLDFAST_ROLES: z
+    .string()
+    .transform((text, context) => {
+      const roles = readRoles(text);
+      if (roles !== undefined) return roles;
+      context.addIssue({ code: "custom", message: "expected <role>=<principal>,<principal>;<role>=…, and no agents" });
+      return z.NEVER;
+    })
+    .optional()
+    .describe(
+      "Who has which role: <role>=<principal>,<principal>;<role>=… The same on every node. A question to a role is answered by those who have it; operator may hand questions on.",
+    ),
   HOLDFAST_ROOT: z.string().min(1).optional().describe("Folder that the file tools of agents may read."),
   HOLDFAST_OUTPUT: z.string().min(1).optional().describe("Folder that the file tools of agents may write reports to."),
   HOLDFAST_LEDGER_URL: url(/^http$/)

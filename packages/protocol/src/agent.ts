@@ -29,6 +29,8 @@ export const AgentLimits = z.object({
   maxTaskDepth: z.int().min(0).max(8).optional(),
   /** Tools of the node that run at the same time; further calls of a step wait their turn. Absent: all of them. */
   maxParallelTools: z.int().min(1).max(64).optional(),
+  /** Questions to people that are open at the same time; a further one is refused, an open one stays. Absent: 64. */
+  maxOpenWaits: z.int().min(1).max(64).optional(),
   /** Tokens, read and written, per user message. Absent: as many as it takes. */
   maxTokens: z.int().min(1).optional(),
   /** Tokens of one answer. Absent: as many as the model gives; where a wallet pays, 8192. */

@@ -58,6 +58,9 @@ export const LIFECYCLE_EVENTS = {
   "holdfast.wait.expired": AboutWait.extend({ by: z.enum(["owner", "default"]).optional() }),
   "holdfast.wait.cancelled": AboutWait,
   "holdfast.wait.revoked": AboutWait,
+  "holdfast.wait.reminded": AboutWait,
+  "holdfast.wait.reassigned": AboutWait,
+  "holdfast.wait.escalated": AboutWait,
   "holdfast.wait.consumed": AboutWait,
 } as const satisfies Record<string, z.ZodType>;
 export type LifecycleEventType = keyof typeof LIFECYCLE_EVENTS;

@@ -2,7 +2,7 @@ import { RuntimeFault, type MessageOutcome, type ParentLink } from "@holdfast/pr
 import { blobsOfEnvelope } from "./blobs/named-blobs.ts";
 import type { CellHost, NodeServices } from "./cell-host.ts";
 import { errorEvent } from "./cell-items.ts";
-import { readMessage, type ReadMessage } from "./message-reading.ts";
+import { readMessage, withRoles, type ReadMessage } from "./message-reading.ts";
 import { encodeParked } from "./parked-message.ts";
 import { ParkedPages } from "./parked-pages.ts";
 import type { InboxMessage } from "./ports/index.ts";
@@ -29,9 +29,9 @@ export class CellMail {
 
   /** @returns why not, when the bytes are not an envelope: HF-2003 when a newer build may read them */
   read(message: InboxMessage): ReadMessage | RuntimeFault {
-    const { codec, telemetry } = this.#services;
+    const { codec, telemetry, settings } = this.#services;
     try {
-      return readMessage(codec, message, this.#host.generation);
+      return readMessage(codec, withRoles(message, settings.roles), this.#host.generation);
     } catch (error) {
       const fault = unreadableMessage(codec, message, error);
       telemetry.error("message.unreadable", { key: this.#key, seq: message.seq, code: fault.code });

@@ -9,6 +9,7 @@ import {
 import {
   actingFor,
   MAX_OUTSIDE_EVENT_TYPE,
+  principalToken,
   type ActorRecord,
   type BlobFields,
   type Envelope,
@@ -28,6 +29,15 @@ export interface ReadMessage {
   readonly replyTo: string | undefined;
   /** Fields of its payload that are kept outside. Never of a message from outside: it names no blobs of others (F35). */
   readonly blobs: BlobFields | undefined;
+}
+
+/** The roles of a sender are what this node was told of them: the subject says who it is, and nothing says what it may. */
+export function withRoles(message: InboxMessage, roles: Readonly<Record<string, readonly string[]>>): InboxMessage {
+  const { principal } = message;
+  if (principal === undefined) return message;
+  const token = principalToken(principal);
+  const own = Object.entries(roles).flatMap(([role, members]) => (members.includes(token) ? [role] : []));
+  return own.length === 0 ? message : { ...message, principal: { ...principal, roles: own } };
 }
 
 /**

@@ -38,6 +38,8 @@ export interface RuntimeSettings {
   readonly nodeJobConcurrency: number;
   /** Provider tag → jobs with that tag that run at the same time. */
   readonly providerConcurrency: Readonly<Record<string, number>>;
+  /** Role → principals that have it, `<kind>-<id>`. The same on every node: who may do what must not depend on who owns an actor. */
+  readonly roles: Readonly<Record<string, readonly string[]>>;
   /** Memory that this process is meant for, MiB. What it holds for actors is bounded so that it stays near that. */
   readonly memoryMb: number;
   /** Messages of one partition that wait for their actors from which on senders from outside are told to come back later. */
@@ -81,6 +83,7 @@ export const DEFAULT_SETTINGS: RuntimeSettings = {
   jobConcurrency: 32,
   nodeJobConcurrency: 128,
   providerConcurrency: {},
+  roles: {},
   memoryMb: 512,
   busyFrom: 1000,
   movesAtOnce: 2,

@@ -168,8 +168,10 @@ async function urlOf(program: Promise<TiedProgram>): Promise<string> {
 
 /** Settings of this process that its nodes share. */
 function forwarded(config: Config): Readonly<Record<string, string>> {
-  const { HOLDFAST_MODEL_API_KEY, HOLDFAST_MODEL } = config;
+  const { HOLDFAST_MODEL_API_KEY, HOLDFAST_MODEL, HOLDFAST_ROLES } = config;
+  const roles = Object.entries(HOLDFAST_ROLES ?? {}).map(([role, members]) => `${role}=${members.join(",")}`);
   return {
+    ...(roles.length > 0 && { HOLDFAST_ROLES: roles.join(";") }),
     HOLDFAST_NAMESPACE: config.HOLDFAST_NAMESPACE,
     HOLDFAST_LEASE_TTL_MS: String(config.HOLDFAST_LEASE_TTL_MS),
     HOLDFAST_SWEEP_MS: String(config.HOLDFAST_SWEEP_MS),

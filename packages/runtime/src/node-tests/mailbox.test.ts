@@ -2,6 +2,7 @@ import { MAX_MAILBOX_MESSAGES } from "@holdfast/protocol";
 import { describe, expect, test } from "vitest";
 import { Mailbox } from "../mailbox.ts";
 import { MemoryBudget } from "../memory-budget.ts";
+import { storedEntries } from "./journal-replay.ts";
 import { MemoryFleet } from "./memory-fleet.ts";
 
 const numbers = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n);
@@ -192,6 +193,22 @@ describe("what comes from outside", () => {
     await fleet.until("it is there", () => fleet.record(key) !== undefined);
     expect(fleet.record(key)?.parent).toBeUndefined();
     expect(fleet.record(key)?.principal).toEqual({ kind: "person", id: "ada", roles: [] });
+  });
+
+  test("F35: the roles of a sender are those its node knows of, whatever it says of itself", async () => {
+    const roles = { reviewer: ["person-ada", "person-ben"], operator: ["person-ben"] };
+    const fleet = new MemoryFleet({ settings: { roles } });
+    await fleet.alone();
+    const principal = { kind: "person", id: "ben", roles: ["operator"] };
+    const key = fleet.key("tally", "a");
+    await fleet.outside(key, { kind: "start", principal });
+    await fleet.until("it is there", () => fleet.record(key) !== undefined);
+    expect(fleet.record(key)?.principal).toEqual({ kind: "person", id: "ada", roles: ["reviewer"] });
+    await fleet.outside(key, { kind: "send", event: { type: "ADD", n: "1", principal } }, "added");
+    await fleet.until("it is applied", () => fleet.outcomes("added").length > 0);
+    const added = () => storedEntries(fleet, key).find(({ event }) => event.type === "ADD");
+    await fleet.until("it is in the journal", () => added() !== undefined);
+    expect(added()?.event["principal"]).toEqual({ kind: "person", id: "ada", roles: ["reviewer"] });
   });
 
   test.each(["hf.test.inbox.d-0.tally.a", "$KV.hf_test_actors_0.d-0.tally.a", "_INBOX.*", "_INBOX"])(
