@@ -41,7 +41,9 @@ const connect = (as: "client" | "operator" = "client"): Promise<Client> => {
     principal: { kind: "person", id: "local", roles: [] },
   });
 };
-const typed = (...args: readonly string[]) => runCommand([...args, "--json"], { env });
+const typedIn = (namespace: string, ...args: readonly string[]) =>
+  runCommand([...args, "--json"], { env: { ...env, HOLDFAST_NAMESPACE: namespace } });
+const typed = (...args: readonly string[]) => typedIn("main", ...args);
 const statusOf = async (id: string) =>
   (await client.holdfast.read.header(client.holdfast.key("conversation", id)))?.list["status"];
 const isIn = (id: string, status: string) =>
@@ -96,16 +98,52 @@ test("panic: aborts model calls within a second, of a stopped process when it wa
 
   expect(await typed("panic", "clear")).toMatchObject({ code: 0, json: { wasRaised: true } });
   await isIn("kept", "idle");
-  const held = async () => (await holdfast.stuck.entries()).filter(({ code }) => code === "HF-3106");
-  await waitUntil("both are held", async () => (await held()).length === 2, { timeoutMs: 20_000 });
+  await waitUntil("both are held", async () => (await holdfast.stuck.held()).length === 2, { timeoutMs: 20_000 });
   await untilServing(holdfast, () => [second, third]);
   expect((await fleet.model.requests()).map(({ lastUser }) => lastUser).toSorted()).toEqual(
     ["said meanwhile", `wait for ${ids[0]}`, `wait for ${ids[1]}`].toSorted(),
   );
-  expect(await typed("stuck", "retry", `conversation/${ids[0]}`)).toMatchObject({ code: 0 });
+  expect(await typed("held", "resume", `conversation/${ids[0]}`)).toMatchObject({ code: 0 });
   await fleet.model.release("wait for");
   await isIn(ids[0], "idle");
-  expect([await statusOf(ids[1]), (await held()).length]).toEqual(["running", 1]);
+  expect(await statusOf(ids[1])).toBe("running");
+  const why = "cut off when person-local stopped the fleet: it spends too much";
+  expect(await typed("held", "list", "--type", "conversation")).toMatchObject({
+    json: { held: [{ key: holdfast.key("conversation", ids[1]), why }] },
+  });
+  expect(await typed("held", "cancel", "--all")).toMatchObject({
+    code: 0,
+    json: { results: [{ outcome: { kind: "done" } }] },
+  });
+  await isIn(ids[1], "error");
+  expect(await fleet.model.requests()).toHaveLength(4);
+  expect(await typed("held", "list")).toMatchObject({ json: { held: [] } });
+});
+
+test("HOLDFAST_HOLD_AFTER_CRASH: after SIGKILL a conversation is held by the next node, and goes on when an operator says so", async () => {
+  const env = { HOLDFAST_HOLD_AFTER_CRASH: "conversation" };
+  const careful = await AgentFleet.start(cluster, { namespace: "careful", leaseTtlMs: 600, env });
+  try {
+    const first = await careful.startNode("node-a");
+    await using own = await careful.client();
+    const { holdfast } = own;
+    await holdfast.start("conversation", "c", { agent: blocker, prompt: "wait" }, { idempotencyKey: "c" });
+    await careful.model.wait({ model: "blocker", state: "blocked", count: 1 });
+    await first.kill();
+    const second = await careful.startNode("node-b");
+    await untilServing(holdfast, () => [second]);
+    const why = `its node ${String(first.hello["incarnation"])} ended without having left`;
+    expect(await typedIn("careful", "held", "list")).toMatchObject({ json: { held: [{ why }] } });
+    await careful.model.release("wait");
+    expect(await careful.model.requests()).toHaveLength(1);
+    expect(await typedIn("careful", "held", "resume", "--all")).toMatchObject({ code: 0 });
+    const key = holdfast.key("conversation", "c");
+    await waitUntil("it has its answer", async () => (await holdfast.read.header(key))?.list["status"] === "idle");
+    expect(await careful.model.requests()).toHaveLength(2);
+    expect(await typedIn("careful", "held", "resume", key)).toMatchObject({ code: 1 });
+  } finally {
+    await careful.stop();
+  }
 });
 
 /** An id of a conversation on each of two nodes, once every partition is where it stays. */

@@ -69,7 +69,22 @@ export function agentActors(options: AgentActorsOptions, context: NodeContext): 
   const implementation = (src: string): JobDefinition["run"] =>
     src === "model.generate" ? jobs.generate : jobs.runTool;
   const slots = new FairSlots(config.HOLDFAST_TASK_CONCURRENCY);
-  return MACHINES.map((entry) => agentDefinition(entry, implementation, slots));
+  const held = heldTypes(config);
+  return MACHINES.map((entry) => ({
+    ...agentDefinition(entry, implementation, slots),
+    ...(held.includes(entry.type) && { afterCrash: "hold" as const }),
+  }));
+}
+
+/** @throws RuntimeFault HF-7001 when one of them is no type of this node */
+function heldTypes({ HOLDFAST_HOLD_AFTER_CRASH: held = [] }: Config): readonly string[] {
+  const known = MACHINES.map(({ type }) => type);
+  const stranger = held.find((type) => !known.includes(type));
+  if (stranger === undefined) return held;
+  throw new RuntimeFault(
+    "HF-7001",
+    `HOLDFAST_HOLD_AFTER_CRASH: no actor type ${stranger}. Name some of ${known.join(", ")}.`,
+  );
 }
 
 /** The same actor types without their jobs: for whoever runs their transitions and nothing else. */

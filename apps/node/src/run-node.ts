@@ -51,6 +51,7 @@ export async function runNode({ config, tied }: RunNodeOptions): Promise<void> {
       providerConcurrency: config.HOLDFAST_PROVIDER_CONCURRENCY ?? {},
       roles: config.HOLDFAST_ROLES ?? {},
       busyFrom: config.HOLDFAST_BUSY_FROM,
+      keepHeldMs: config.HOLDFAST_KEEP_HELD_HOURS * HOUR_MS,
       keepEndedMs: config.HOLDFAST_KEEP_ENDED_HOURS * HOUR_MS,
       keepTombstoneMs: config.HOLDFAST_KEEP_TOMBSTONES_HOURS * HOUR_MS,
       maxAttempts: config.HOLDFAST_MAX_ATTEMPTS,

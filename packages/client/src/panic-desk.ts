@@ -60,12 +60,14 @@ export class PanicDesk {
    * @throws RuntimeFault HF-3105 (P2), HF-4007 without the right, HF-4008 when nobody knows whether it was stored
    */
   raise(reason: string): Promise<PanicState> {
-    return this.#write("raised", reason);
+    const by = principalToken(this.#options.principal);
+    return this.#write(() => ({ state: "raised", by, reason: reason.slice(0, 400) }));
   }
 
   /** Lifts it. What it cut off stays held until an operator lets it go on. @returns the flag as it is stored @throws as `raise` */
-  clear(reason: string): Promise<PanicState> {
-    return this.#write("cleared", reason);
+  clear(): Promise<PanicState> {
+    const clearedBy = principalToken(this.#options.principal);
+    return this.#write(({ by, reason }) => ({ state: "cleared", by, reason, clearedBy }));
   }
 
   /** Waits until every live node has said that it obeys a revision, or the time is over. */
@@ -93,17 +95,11 @@ export class PanicDesk {
     return nodes.filter(({ state, silentMs }) => state !== "left" && silentMs < FORGOTTEN_MS);
   }
 
-  async #write(state: PanicFlag["state"], reason: string): Promise<PanicState> {
-    const { link, subjects, principal, randomHex } = this.#options;
+  async #write(make: (before: PanicState) => Omit<PanicFlag, "v" | "token">): Promise<PanicState> {
+    const { link, subjects, randomHex } = this.#options;
     const before = await this.state();
-    if (before.isRaised === (state === "raised")) return before; // P1
-    const flag: PanicFlag = {
-      v: 1,
-      state,
-      by: principalToken(principal),
-      reason: reason.slice(0, 400),
-      token: randomHex(12),
-    };
+    const flag: PanicFlag = { v: 1, ...make(before), token: randomHex(12) };
+    if (before.isRaised === (flag.state === "raised")) return before; // P1
     const outcome = await compareAndSet(link, {
       stream: `KV_${subjects.fleetBucket}`,
       subject: `$KV.${subjects.fleetBucket}.${PANIC_KEY}`,

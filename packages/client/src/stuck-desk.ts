@@ -74,6 +74,11 @@ export class StuckDesk {
       .filter((entry) => key === undefined || entry.key === key);
   }
 
+  /** Actors of which nothing goes on before an operator says so (HF-3106), by key. */
+  async held(): Promise<readonly StuckEntry[]> {
+    return (await this.entries()).filter(({ code, subject }) => code === "HF-3106" && subject === "actor");
+  }
+
   /**
    * Asks the owner of an actor for something, and waits for its outcome.
    * @throws RuntimeFault HF-3105 when another command for the actor waits (D1), HF-4007 without permission, HF-4008 when nobody knows whether it was stored

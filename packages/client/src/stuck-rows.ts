@@ -55,7 +55,7 @@ export function stuckRows(
 function rowOf({ key, state, code, reason, history, messageId, attempts, firstMs, lastMs }: StuckEntry): StuckRow {
   return {
     key,
-    kind: state,
+    kind: code === "HF-3106" ? "held" : state,
     why: reason,
     node: history.at(-1)?.node.split(":")[0] ?? "",
     code,

@@ -1,4 +1,12 @@
-import { Namespace, NodeName, Pool, principalToken, parsePrincipalToken, RuntimeFault } from "@holdfast/protocol";
+import {
+  ActorType,
+  Namespace,
+  NodeName,
+  Pool,
+  principalToken,
+  parsePrincipalToken,
+  RuntimeFault,
+} from "@holdfast/protocol";
 import { z } from "zod";
 
 const ms = (fallback: number) => z.coerce.number().int().min(1).max(86_400_000).default(fallback);
@@ -65,6 +73,14 @@ const SCHEMAS = {
     .pipe(z.array(Pool).min(1))
     .default(["d"])
     .describe("Node pools this node serves, separated by commas."),
+  HOLDFAST_HOLD_AFTER_CRASH: z
+    .string()
+    .transform((text) => text.split(","))
+    .pipe(z.array(ActorType).min(1))
+    .optional()
+    .describe(
+      "Actor types, separated by commas, of which nothing goes on by itself after its node has died: see holdfast held.",
+    ),
   HOLDFAST_WEIGHT: z.coerce
     .number()
     .min(0.01)
@@ -103,6 +119,9 @@ const SCHEMAS = {
     "Messages of one partition that wait from which on senders from outside are told to come back later.",
   ),
   HOLDFAST_KEEP_ENDED_HOURS: hours(1, 168).describe("Time until an actor that ended is made a tombstone, hours."),
+  HOLDFAST_KEEP_HELD_HOURS: hours(1, 720).describe(
+    "Time until the pending jobs of an actor that is held end as cancelled, hours.",
+  ),
   HOLDFAST_KEEP_TOMBSTONES_HOURS: hours(24, 720).describe("Time until a tombstone goes, with its journal, hours."),
   HOLDFAST_MAX_ATTEMPTS: count(3, 100).describe(
     "Tries of a message that makes its machine throw, and of anything that ends its node.",

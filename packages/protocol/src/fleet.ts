@@ -66,6 +66,11 @@ export const Lease = z.object({
   needs: PartitionNeeds.optional(),
   /** Newest stop flag that a claim knew of, and whether the work that it had cut off was set aside since; absent while there was none. */
   stop: z.object({ revision: z.number().int(), isSettled: z.boolean() }).optional(),
+  /**
+   * A holder that ended without having left, until actors that are to be held after that were set aside. Only nodes that serve such actors take
+   * note of it.
+   */
+  crash: z.object({ holder: Incarnation }).optional(),
   /** Broker time never goes below this for the partition. */
   floorMs: z.number(),
   /** Random token of the write attempt. */

@@ -79,7 +79,7 @@ export {
   type PartitionScheme,
   type WeightedNode,
 } from "./partition.ts";
-export { CrashPolicy, ClosePolicy, IDLE_TAG } from "./policies.ts";
+export { AfterCrash, CrashPolicy, ClosePolicy, IDLE_TAG } from "./policies.ts";
 export { actingFor, OnBehalf, ownerOf, Principal, principalToken, parsePrincipalToken } from "./principal.ts";
 export {
   PROTOCOL_NAMES,

@@ -10,9 +10,10 @@ export const PANIC_KEY = "flag.panic";
 export const PanicFlag = z.object({
   v: z.literal(1),
   state: z.enum(["raised", "cleared"]),
-  /** Principal token of who wrote it, as they say; who may write it is decided by NATS permissions. */
+  /** Principal token of who raised it, as they say; who may write it is decided by NATS permissions. */
   by: z.string().max(80),
   reason: z.string().max(400),
+  clearedBy: z.string().max(80).optional(),
   /** Random token of the write attempt. */
   token: z.string(),
 });

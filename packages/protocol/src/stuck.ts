@@ -49,7 +49,7 @@ export const StuckEntry = z.object({
 });
 export type StuckEntry = z.infer<typeof StuckEntry>;
 
-export const OperatorVerb = z.enum(["retry", "skip", "park"]);
+export const OperatorVerb = z.enum(["retry", "skip", "park", "resume", "cancel"]);
 export type OperatorVerb = z.infer<typeof OperatorVerb>;
 
 /** What became of an operator's command. */

@@ -1,4 +1,4 @@
-import type { ClosePolicy, CrashPolicy, PlainEvent } from "@holdfast/protocol";
+import type { AfterCrash, ClosePolicy, CrashPolicy, PlainEvent } from "@holdfast/protocol";
 import type { AnyActorLogic } from "xstate";
 
 /** What a job may know and use while it runs. */
@@ -106,6 +106,8 @@ export interface ActorDefinition {
    * status `error`. A throw in the initial state always means that.
    */
   readonly onThrow?: "setAside" | "fail";
+  /** What happens to its actors with work when their node ends without having left; default `resume`. */
+  readonly afterCrash?: AfterCrash;
   readonly jobs?: Readonly<Record<string, JobDefinition>>;
   readonly limits?: TypeLimits;
   /** What it may be started with from outside; anything when absent. Structurally a zod schema. */

@@ -31,6 +31,7 @@ export interface CellChildrenOptions {
  *   K2 `dedupeKey` and `unsafe` attempts start only after their mark is stored; a marked `unsafe` attempt of another runner never runs again (F21)
  *   K3 a recovered job starts only once the mailbox was read up to the claim: its outcome may already lie there
  *   K4 an input that is kept outside is fetched before anything is marked; a job without its input does not run
+ *   K6 a recovered job waits until overdue timers have fired: the deadline that ends it may be among them
  *   K5 an attempt whose mark was stored runs here also when the partition is given away meanwhile: nobody else could tell that it did not
  */
 export class CellChildren {
@@ -81,7 +82,13 @@ export class CellChildren {
   ensureJobs(): void {
     const record = this.#options.record();
     if (record === undefined || !this.#options.host.isCaughtUp) return; // K3
-    this.#options.host.resolved(this.#options.key, "custody");
+    const { host, key, services } = this.#options;
+    host.resolved(key, "custody");
+    const nowMs = services.time.nowMs();
+    if (Object.values(record.timers).some(({ dueAtMs }) => dueAtMs <= nowMs)) {
+      host.recheckLater(key); // K6
+      return;
+    }
     for (const [childId, entry] of Object.entries(record.snapshot.children)) {
       if (entry.kind === "job" && entry.status === "active") this.#start(childId, true);
     }

@@ -10,6 +10,14 @@ export interface HeldLease {
   readonly seq: number;
 }
 
+/** What a claim takes note of. */
+export interface ClaimNotes {
+  /** Newest stop flag that this node knows of; 0 for none. */
+  readonly stopRevision?: number;
+  /** Whether it serves actors that are held after a crash. */
+  readonly notesCrashes?: boolean;
+}
+
 export interface LeaseKeeperOptions {
   readonly incarnation: string;
   readonly fleet: FleetRegistry;
@@ -65,20 +73,20 @@ export class LeaseKeeper {
   }
 
   /**
-   * @param stopRevision  newest stop flag that this node knows of; 0 for none
    * @returns the claimed lease, or undefined when another node was faster or nobody knows
    */
   async claim(
     partition: string,
     seen: SeenLease | undefined,
     position: StreamIdentity,
-    stopRevision = 0,
+    { stopRevision = 0, notesCrashes = false }: ClaimNotes = {},
   ): Promise<HeldLease | undefined> {
     const former = seen?.lease;
     const hasDied = former?.state === "held" && former.holder !== this.#options.incarnation;
     const crashes = (former?.crashes ?? 0) + (hasDied ? 1 : 0);
     const inherited = (seq: number): number =>
       former === undefined ? 0 : inheritedSequence(position, former.generation, seq);
+    const crash = former?.crash ?? (notesCrashes && hasDied ? { holder: former.holder } : undefined);
     return this.#write(partition, seen?.seq ?? 0, {
       v: 1,
       partition,
@@ -93,6 +101,7 @@ export class LeaseKeeper {
       ...(former?.records !== undefined && { records: former.records }),
       ...(former?.late !== undefined && { late: former.late }),
       ...(crashes > 0 && { crashes }),
+      ...(crash !== undefined && { crash }),
       ...(stopRevision > 0 && { stop: stopOf(former, stopRevision) }),
       token: this.#options.random.hex(8),
     });
@@ -125,6 +134,15 @@ export class LeaseKeeper {
         crashes === (lease.crashes ?? 0);
       if (isSame) return true;
       return (await this.#rewrite(partition, held, next)) !== undefined;
+    });
+  }
+
+  /** Who is to be held after the crash of the former owner is set aside. @returns false when the lease is no longer ours */
+  settleCrash(partition: string): Promise<boolean> {
+    return this.#inTurn(partition, async (held) => {
+      const { crash, ...lease } = held.lease;
+      if (crash === undefined) return true;
+      return (await this.#rewrite(partition, held, lease)) !== undefined;
     });
   }
 

@@ -1,5 +1,6 @@
 import { allPartitionsOf } from "@holdfast/protocol";
 import { CounterpartWatch } from "./counterparts/counterpart-watch.ts";
+import { expireHeld } from "./holds/held-expiry.ts";
 import { InboxFillWatch } from "./inbox-fill-watch.ts";
 import { InboxTrimmer } from "./inbox-trimmer.ts";
 import { LoadReporter } from "./load-reporter.ts";
@@ -33,6 +34,7 @@ export class NodeDuties {
     const fill = new InboxFillWatch({ scheme, view: this.#parts.view, log: ports.log, telemetry });
     this.#tell(this.#watchCounterparts(), fill);
     this.#every(settings.sweepMs, () => partitions.sweep());
+    this.#every(settings.sweepMs, () => expireHeld(this.#parts.services, partitions.owners));
     this.#every(settings.cursorFlushMs, () => fill.look(new Set(partitions.owners.keys())));
     this.#trim();
     this.#retain();

@@ -2,7 +2,7 @@ import { RuntimeFault, shardOf, toPlainFault, type Lease } from "@holdfast/proto
 import type { NodeServices } from "./cell-host.ts";
 import { CRASHES_UNTIL_TRIAL } from "./crash-loop/partition-trial.ts";
 import type { FleetView } from "./fleet-view.ts";
-import type { LeaseKeeper } from "./lease-keeper.ts";
+import type { ClaimNotes, LeaseKeeper } from "./lease-keeper.ts";
 import { LostData } from "./lost-data.ts";
 import { CutOffWork } from "./holds/cut-off-work.ts";
 import { PartitionOwner } from "./partition-owner.ts";
@@ -192,7 +192,7 @@ export class PartitionSet {
       const inboxSeen = this.#lost.inboxSeen(partition);
       const position = await services.log.position(partition);
       const isLost = this.#lost.ofInbox(partition, inboxSeen, position);
-      const held = isLost ? undefined : await leases.claim(partition, seen, position, stopFlag.state.revision);
+      const held = isLost ? undefined : await leases.claim(partition, seen, position, this.#notes());
       if (held === undefined) {
         this.moving.delete(partition);
         return undefined;
@@ -222,7 +222,14 @@ export class PartitionSet {
       await this.#assertGoing(partition, held.lease);
       await this.#options.beforeTakeUp(partition);
       const detectMs = silentSinceMs === undefined ? undefined : startedAtMs - silentSinceMs;
-      return { owner, previousHolder: seen?.lease.holder, detectMs, claimMs };
+      return {
+        owner,
+        crashOf: held.lease.crash?.holder,
+        settleCrash: () => leases.settleCrash(partition),
+        previousHolder: seen?.lease.holder,
+        detectMs,
+        claimMs,
+      };
     } catch (error) {
       await this.#giveUp(partition, error);
       this.moving.delete(partition);
@@ -238,6 +245,12 @@ export class PartitionSet {
       "HF-3021",
       `Partition ${partition}: the fleet was stopped while it was claimed. It is given back.`,
     );
+  }
+
+  #notes(): ClaimNotes {
+    const types = [...this.#options.services.types.values()];
+    const notesCrashes = types.some(({ definition }) => definition.afterCrash === "hold");
+    return { stopRevision: this.#options.stopFlag.state.revision, notesCrashes };
   }
 
   #cutOffBy(partition: string): CutOffWork {

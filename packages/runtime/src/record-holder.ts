@@ -137,14 +137,14 @@ export class RecordHolder {
   }
 
   async load(): Promise<"loaded" | "absent" | "unreadable" | "fenced"> {
+    const primed = this.#primed;
+    this.#primed = undefined; // also when it is held back: by the time it is let go on this is the past
+    this.#wasLoaded = true;
     const held = this.#services.quarantine.heldBack(this.#key);
     if (held !== undefined) {
       this.#holdBack(held);
       return "unreadable";
     }
-    const primed = this.#primed;
-    this.#primed = undefined;
-    this.#wasLoaded = true;
     const stored = primed ?? (await this.#services.records.load(this.#key));
     if (stored === undefined) {
       this.#unreadable = undefined;

@@ -46,6 +46,8 @@ export interface RuntimeSettings {
   readonly busyFrom: number;
   /** An actor that ended is made a tombstone after this time; until then its record is whole. */
   readonly keepEndedMs: number;
+  /** The pending jobs of an actor that was held for this long end as cancelled. */
+  readonly keepHeldMs: number;
   /** The same of one that was deleted; its journal goes at once. Long enough for whoever is about to share it. */
   readonly eraseAfterMs: number;
   /** A tombstone that nobody needs any more goes after this time, and its journal with it. */
@@ -88,6 +90,7 @@ export const DEFAULT_SETTINGS: RuntimeSettings = {
   busyFrom: 1000,
   movesAtOnce: 2,
   keepEndedMs: 7 * DAY_MS,
+  keepHeldMs: 30 * DAY_MS,
   eraseAfterMs: 60_000,
   keepTombstoneMs: 30 * DAY_MS,
   retentionMs: 3_600_000,

@@ -33,9 +33,9 @@ export function panicCommands(program: Command, context: CommandContext): void {
     .action((options: GlobalOptions) =>
       withClient(context, { ...options, ...panic.opts<GlobalOptions>() }, "operator", async ({ holdfast }, output) => {
         const before = await holdfast.panic.state();
-        const { revision } = await holdfast.panic.clear(panic.opts<PanicOptions>().reason);
+        const { revision } = await holdfast.panic.clear();
         const text = before.isRaised
-          ? `lifted, revision ${revision}; "holdfast stuck" lists what was cut off, "holdfast stuck retry" lets it go on`
+          ? `lifted, revision ${revision}; "holdfast held list" shows what was cut off, "holdfast held resume" lets it go on`
           : "the fleet is not stopped";
         output.result({ revision, wasRaised: before.isRaised }, text);
       }),

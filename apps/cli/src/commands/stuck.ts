@@ -1,18 +1,15 @@
 import { writeFile } from "node:fs/promises";
-import { RuntimeFault, isErrorCode, type OperatorVerb } from "@holdfast/protocol";
+import type { OperatorVerb } from "@holdfast/protocol";
 import type { Command } from "commander";
 import type { Client } from "holdfast";
 import { table } from "../output.ts";
 import { withClient, type CommandContext, type GlobalOptions } from "./command-context.ts";
+import { askOwner, outcomeText, type VerbOptions } from "./operator-verb.ts";
 import { targetOf } from "./target.ts";
 
 interface ListOptions extends GlobalOptions {
   readonly kind?: string;
   readonly type?: string;
-}
-interface VerbOptions extends GlobalOptions {
-  readonly message?: string;
-  readonly timeout: string;
 }
 
 /** `holdfast stuck` and what an operator can do about it. */
@@ -60,19 +57,12 @@ export function stuckCommands(program: Command, context: CommandContext): void {
       .option("--timeout <ms>", "how long to wait for a node", "10000")
       .option("--json");
 
-  const carryOut = (name: OperatorVerb, target: string, options: VerbOptions): Promise<void> => {
+  const carryOut = (name: OperatorVerb, target: string, options: VerbOptions & GlobalOptions): Promise<void> => {
     // `--json` before the verb belongs to the list, which stands in the same place.
     const all = { ...options, ...stuck.opts<GlobalOptions>() };
     return withClient(context, all, "operator", async (client, output) => {
-      const key = keyOf(client, target);
-      const timeoutMs = Number(options.timeout);
-      const outcome = await client.holdfast.stuck.command(name, key, { messageId: options.message, timeoutMs });
-      if (outcome.kind === "refused")
-        throw new RuntimeFault(isErrorCode(outcome.code) ? outcome.code : "HF-3105", outcome.reason);
-      output.result(
-        { key, verb: name, outcome },
-        outcome.kind === "done" ? outcome.what : "stored; it is carried out by the next node that owns the actor",
-      );
+      const { key, outcome } = await askOwner(client, name, target, options);
+      output.result({ key, verb: name, outcome }, outcomeText(outcome));
     });
   };
 

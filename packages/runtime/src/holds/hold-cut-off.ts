@@ -1,3 +1,4 @@
+import { holdActor } from "./hold-actor.ts";
 import type { CellPlace } from "../cell-parts.ts";
 import type { CellChildren } from "../cell-children.ts";
 
@@ -17,15 +18,7 @@ export async function holdCutOff(
     cutOff.judged(key);
     return "free";
   }
-  const { quarantine } = services;
-  const reason = cutOff.why;
-  const failure = {
-    code: "HF-3106",
-    reason,
-    state: "parked",
-    attempts: [quarantine.attempt("HF-3106", reason)],
-  } as const;
-  if (!(await quarantine.setActorAside(key, failure))) return "later";
+  if (!(await holdActor(services.quarantine, key, cutOff.why))) return "later";
   cutOff.judged(key);
   return "held";
 }

@@ -9,6 +9,7 @@ import {
 import type { NodeServices } from "../cell-host.ts";
 import type { PartitionOwner } from "../partition-owner.ts";
 import type { FleetRegistry, FleetValue } from "../ports/index.ts";
+import { cancelHeld } from "../holds/cancel-held.ts";
 import { withoutLink } from "../parked-message.ts";
 import { repeatEvery } from "../repeated-work.ts";
 import { markOf } from "./quarantine.ts";
@@ -138,6 +139,10 @@ export class OperatorCommands {
         return this.#retry(command);
       case "skip":
         return this.#skip(command);
+      case "resume":
+        return this.#ifHeld(command, () => this.#retry(command));
+      case "cancel":
+        return this.#ifHeld(command, (owner) => this.#cancelPending(owner, command));
     }
   }
 
@@ -173,6 +178,26 @@ export class OperatorCommands {
     const left = actor ?? message;
     if (left !== undefined) return this.#refused(left.code, left.reason);
     return this.#done(`loaded anew, ${offered} messages offered again`);
+  }
+
+  /** Held is what a stop of the fleet cut off, or what is not to go on by itself after a crash. */
+  #ifHeld({ key }: OperatorCommand, carryOut: (owner: PartitionOwner) => Promise<CommandOutcome>) {
+    const owner = this.#ownerOf(key);
+    if (owner?.cellOf(key) === undefined) return Promise.resolve(this.#unserved(key));
+    if (this.#options.services.quarantine.actor(key)?.code === "HF-3106") return carryOut(owner);
+    return Promise.resolve(this.#refused("HF-3105", `${key} is not held. "holdfast held list" lists what is.`));
+  }
+
+  async #cancelPending(owner: PartitionOwner, { key, by }: OperatorCommand): Promise<CommandOutcome> {
+    const jobs = await cancelHeld(this.#options.services, owner, key, `cancelled by ${by} while it was held`).catch(
+      (error: unknown) => {
+        if (error instanceof RuntimeFault && error.next !== "retry") return error; // its record cannot be read
+        throw error;
+      },
+    );
+    if (jobs instanceof RuntimeFault) return this.#refused(jobs.code, jobs.message);
+    if (jobs > 0) return this.#done(`${jobs} pending jobs ended as cancelled, it goes on from there`);
+    return this.#refused("HF-3105", `${key} has no pending job. Resume it, then end it as one of its kind is ended.`);
   }
 
   async #skip({ key, messageId }: OperatorCommand): Promise<CommandOutcome> {

@@ -67,6 +67,11 @@ export class Quarantine {
     return this.#actors.get(key);
   }
 
+  /** Actors that are set aside as a whole under a code. */
+  actorsUnder(code: ErrorCode): readonly StuckEntry[] {
+    return [...this.#actors.values()].filter((entry) => entry.code === code);
+  }
+
   /** Why nothing of an actor may be loaded, whatever its record is. */
   heldBack(key: string): StuckEntry | undefined {
     const entry = this.actor(key);

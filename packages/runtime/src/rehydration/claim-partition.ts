@@ -2,6 +2,7 @@ import type { RecoveryReport } from "@holdfast/protocol";
 import type { NodeServices } from "../cell-host.ts";
 import type { PartitionOwner } from "../partition-owner.ts";
 import type { FoundWork } from "./find-work.ts";
+import { holdAfterCrash } from "../holds/hold-after-crash.ts";
 import { inParallel } from "./in-parallel.ts";
 import { writeCheckpoint } from "./partition-checkpoint.ts";
 
@@ -10,6 +11,10 @@ export interface TakenPartition {
   readonly previousHolder: string | undefined;
   readonly detectMs: number | undefined;
   readonly claimMs: number;
+  /** Incarnation that ended without having left; undefined when nobody is to be held for it. */
+  readonly crashOf: string | undefined;
+  /** Who is to be held for it was set aside. */
+  readonly settleCrash: () => Promise<boolean>;
 }
 
 /**
@@ -27,6 +32,10 @@ export async function takeUpPartition(
   const { clock } = services;
   const foundAtMs = clock.monotonicMs();
   await services.crashPoints.reach("after-barrier", owner.partition);
+  if (taken.crashOf !== undefined) {
+    await holdAfterCrash(services, found.live.keys(), taken.crashOf);
+    await taken.settleCrash(); // if it fails, the next owner sets them aside again
+  }
   owner.cutOff?.list(found.live.keys());
   await owner.open();
   const live = new Map(found.live);
