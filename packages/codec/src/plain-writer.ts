@@ -26,6 +26,13 @@ const MAX_PLAIN_TEXT = 0x4000;
 /** `{ $hf: ["undefined"] }`, as walk and msgpackr write it. */
 const UNDEFINED = Uint8Array.from("\xde\0\x01\xa3$hf\x91\xa9undefined", (byte) => byte.charCodeAt(0));
 
+/**
+ * `text.charCodeAt(index)`, as a function that is found once. V8 stores texts in many ways (whole, in two parts, as a part of another) and after
+ * a while foresees none of them: the method was looked up anew for every character.
+ */
+// oxlint-disable-next-line typescript/unbound-method -- every call says of which text
+const codeAt: (text: string, index: number) => number = Function.prototype.call.bind(String.prototype.charCodeAt);
+
 export function createPlainWriter(): PlainWriter {
   const keys = new Map<string, Uint8Array>();
   let bytes = new Uint8Array(FIRST_BYTES);
@@ -44,26 +51,18 @@ export function createPlainWriter(): PlainWriter {
   };
 
   function write(value: unknown, depth: number): boolean {
-    switch (typeof value) {
-      case "string":
-        return writeText(value);
-      case "number":
-        return writeNumber(value);
-      case "boolean":
-        return writeByte(value ? 0xc3 : 0xc2);
-      case "undefined":
-        return writeBytes(UNDEFINED);
-      case "object":
-        if (value === null) return writeByte(0xc0);
-        containers += 1;
-        if (depth >= MAX_VALUE_DEPTH || containers > MAX_PLAIN_CONTAINERS) return false;
-        return Array.isArray(value) ? writeArray(value, depth) : writeObject(value, depth);
-      case "bigint":
-      case "function":
-      case "symbol":
-      default:
-        return false;
+    // No switch: V8 compares one kind with a look at the value, but names the kind in full for a switch.
+    if (typeof value === "string") return writeText(value);
+    if (typeof value === "number") return writeNumber(value);
+    if (typeof value === "object") {
+      if (value === null) return writeByte(0xc0);
+      containers += 1;
+      if (depth >= MAX_VALUE_DEPTH || containers > MAX_PLAIN_CONTAINERS) return false;
+      return Array.isArray(value) ? writeArray(value, depth) : writeObject(value, depth);
     }
+    if (typeof value === "boolean") return writeByte(value ? 0xc3 : 0xc2);
+    if (typeof value === "undefined") return writeBytes(UNDEFINED);
+    return false;
   }
 
   function writeObject(value: object, depth: number): boolean {
@@ -129,7 +128,7 @@ export function createPlainWriter(): PlainWriter {
     const from = at + head;
     const target = bytes;
     for (let index = 0; index < length; index += 1) {
-      const code = text.charCodeAt(index);
+      const code = codeAt(text, index);
       if (code >= 0x80) return writeWideText(text, index, from);
       target[from + index] = code;
     }
