@@ -88,16 +88,16 @@ const refusedBy = (reason: DropReason): Admission => ({ kind: "dropped", reason 
 function admit(record: ActorRecord, message: EventMessage, env: StepEnv): Admission {
   if (message.toGenesis !== undefined && message.toGenesis !== record.genesis) return refusedBy("other-incarnation");
   if (record.status !== "active") return refusedBy("terminal"); // closing: its machine is final
-  if (message.external) return admitById(record, message);
+  if (message.external) return admitById(record, message, env);
   if (message.from !== undefined) return admitLinked(record, message.event, message.from, env);
   if (message.fromHost !== undefined) return admitHosted(record, message.event, message.fromHost);
-  return admitById(record, message);
+  return admitById(record, message, env);
 }
 
 /** From outside, or sent by hand in a custom action, which may run again. */
-function admitById(record: ActorRecord, { id, event }: EventMessage): Admission {
+function admitById(record: ActorRecord, { id, event }: EventMessage, { textHash }: StepEnv): Admission {
   if (isReserved(event.type)) return refusedBy("reserved-event");
-  const digest = digestOf(id);
+  const digest = digestOf(id, textHash);
   if (isRemembered(record.messageIds, digest)) return refusedBy("duplicate");
   return { kind: "admitted", marked: { ...record, messageIds: remember(record.messageIds, digest) }, use: MACHINE };
 }

@@ -10,6 +10,7 @@ export { compareWithStored, journaledStateJson, NOT_COMPARED } from "./replay/co
 export { differences, type Difference } from "./replay/differences.ts";
 export { orderJournal, unsentEntries, type OrderedJournal } from "./replay/order-journal.ts";
 export { replay, type Replay, type ReplayedStep, type ReplayEnd, type ReplayOptions } from "./replay/replay.ts";
+export { type TextHash } from "./remembered-ids.ts";
 export { doneActorEvent, errorActorEvent } from "./reserved-events.ts";
 export { resolveAction, type Deliver } from "./resolve-action.ts";
 export { type KeepOutside } from "./kept-outside.ts";

@@ -1,11 +1,21 @@
 import { sha256 } from "@noble/hashes/sha2.js";
-import { utf8ToBytes } from "@noble/hashes/utils.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { MAX_REMEMBERED_MESSAGE_IDS } from "@holdfast/protocol";
 
 /** Bytes kept of the hash of a message id. */
 const DIGEST_BYTES = 8;
 
-export const digestOf = (id: string): Uint8Array => sha256(utf8ToBytes(id)).subarray(0, DIGEST_BYTES);
+/** SHA-256 over the UTF-8 of a text, as 64 hex characters. */
+export type TextHash = (text: string) => string;
+
+const pureTextHash: TextHash = (text) => bytesToHex(sha256(utf8ToBytes(text)));
+
+export function digestOf(id: string, hash: TextHash = pureTextHash): Uint8Array {
+  const hex = hash(id);
+  const digest = new Uint8Array(DIGEST_BYTES);
+  for (let at = 0; at < DIGEST_BYTES; at += 1) digest[at] = Number.parseInt(hex.slice(2 * at, 2 * at + 2), 16);
+  return digest;
+}
 
 /** Whether a digest is among the remembered ones (concatenated, oldest first). */
 export function isRemembered(remembered: Uint8Array, digest: Uint8Array): boolean {

@@ -57,7 +57,7 @@ export function step(
 }
 
 function start(compiled: CompiledMachine, message: StartMessage, env: StepEnv): StepResult {
-  const record = unstarted(compiled, message, env.nowMs);
+  const record = unstarted(compiled, message, env);
   return finishStep({
     compiled,
     env,
@@ -73,7 +73,7 @@ function start(compiled: CompiledMachine, message: StartMessage, env: StepEnv): 
   });
 }
 
-function unstarted(compiled: CompiledMachine, message: StartMessage, nowMs: number): ActorRecord {
+function unstarted(compiled: CompiledMachine, message: StartMessage, { nowMs, textHash }: StepEnv): ActorRecord {
   const { key, genesis, parent, principal, generation } = message;
   const { type, id } = parseActorKey(key);
   if (type !== compiled.type) {
@@ -100,7 +100,7 @@ function unstarted(compiled: CompiledMachine, message: StartMessage, nowMs: numb
     outbox: [],
     linksOut: {},
     marks: {},
-    messageIds: remember(new Uint8Array(0), digestOf(message.id)),
+    messageIds: remember(new Uint8Array(0), digestOf(message.id, textHash)),
     considered: { generation, inbox: 0, control: 0 },
     directory: {},
   };

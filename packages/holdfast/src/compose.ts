@@ -18,7 +18,7 @@ import {
   type OpenNamespace,
 } from "@holdfast/jetstream";
 import { composeNatsPorts, type NatsPorts } from "@holdfast/nats";
-import { createSystemRandom, systemClock, systemCrc32 } from "@holdfast/process";
+import { createSystemRandom, systemClock, systemCrc32, systemTextHash } from "@holdfast/process";
 import { DEFAULT_PARTITIONS, DEFAULT_POOL, subjectsOf, type Manifest, type Principal } from "@holdfast/protocol";
 import { RuntimeNode, type ActorDefinition, type NodeEnding, type RuntimeSettings } from "@holdfast/runtime";
 import { noCrashPoints, silentTelemetry, type CrashPoints, type Telemetry } from "@holdfast/runtime/ports";
@@ -156,6 +156,7 @@ export async function composeNode(
     ...(options.build !== undefined && { build: options.build }),
     ...(options.readableFormats !== undefined && { readableFormats: options.readableFormats }),
     ...rewire({ codec, ports }),
+    textHash: systemTextHash,
     clock: systemClock,
     random,
     telemetry,

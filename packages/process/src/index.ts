@@ -3,6 +3,7 @@ export { ENVIRONMENT, parseConfig, type Config, type EnvironmentName } from "./c
 export { createLogger, type LoggerOptions } from "./logger.ts";
 export { untilSignalled } from "./signals.ts";
 export { systemCrc32 } from "./system-crc32.ts";
+export { systemTextHash } from "./system-text-hash.ts";
 export { systemClock } from "./system-clock.ts";
 export { inboxPrefixOf, type NatsUserName } from "./nats-server/permissions.ts";
 export { ManagedNats, startManagedNats, type NatsCredentials } from "./nats-server/managed-nats.ts";

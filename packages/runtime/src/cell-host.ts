@@ -1,5 +1,5 @@
 import type { Codec } from "@holdfast/codec";
-import type { CompiledMachine } from "@holdfast/durable";
+import type { CompiledMachine, TextHash } from "@holdfast/durable";
 import type { Ancestor, PartitionNeeds, PartitionScheme } from "@holdfast/protocol";
 import type { ActorDefinition } from "./actor-definition.ts";
 import type { BrokerTime } from "./broker-time.ts";
@@ -43,6 +43,7 @@ export interface NodeServices {
   readonly scheme: PartitionScheme;
   readonly types: ReadonlyMap<string, ServedType>;
   readonly codec: Codec;
+  readonly textHash: TextHash | undefined;
   readonly records: RecordStore;
   readonly log: MessageLog;
   readonly journal: Journal;

@@ -120,6 +120,7 @@ function createServices(
     scheme: options.scheme,
     types: compileTypes(options.definitions, options.homes),
     codec,
+    textHash: options.textHash,
     records: ports.records,
     log: ports.log,
     journal: ports.journal,

@@ -104,10 +104,10 @@ export class RecordHolder {
 
   /** For one step, which is committed or forgotten before the next one. */
   env(carriedOutbox: readonly Effect[]): StepEnv {
-    const { time, scheme, payloads, incarnation } = this.#services;
+    const { time, scheme, payloads, incarnation, textHash } = this.#services;
     this.#chosen = payloads.choose();
     const writer = { incarnation, epoch: this.#host.epoch };
-    return { nowMs: time.nowMs(), scheme, writer, carriedOutbox, outside: this.#chosen.outside };
+    return { nowMs: time.nowMs(), scheme, writer, carriedOutbox, outside: this.#chosen.outside, textHash };
   }
 
   /** F26: too much of what was decided has not left yet, by number or because the next step `isFull` with it. */

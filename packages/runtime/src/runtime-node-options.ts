@@ -1,4 +1,5 @@
 import type { Codec } from "@holdfast/codec";
+import type { TextHash } from "@holdfast/durable";
 import type { PartitionScheme } from "@holdfast/protocol";
 import type { ActorDefinition } from "./actor-definition.ts";
 import type {
@@ -33,6 +34,8 @@ export interface RuntimeNodeOptions {
   /** Pools of actor types that other nodes serve. */
   readonly homes?: ReadonlyMap<string, string>;
   readonly codec: Codec;
+  /** Default: the pure one of the interpreter. */
+  readonly textHash?: TextHash;
   /** Record formats this build reads; default: those of its codec. */
   readonly readableFormats?: readonly number[];
   readonly ports: {
