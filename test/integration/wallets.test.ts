@@ -1,4 +1,4 @@
-import { defineAgent } from "@holdfast/agents";
+import { ASK_OWNER, defineAgent, withDelegates } from "@holdfast/agents";
 import { WalletTeller, type HoldfastClient } from "@holdfast/client";
 import { connectNats, readLast, streamPosition, type Link } from "@holdfast/jetstream";
 import { inboxPrefixOf } from "@holdfast/process";
@@ -7,19 +7,21 @@ import { createClient, type Client } from "holdfast";
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
-import type { StartedProcess } from "../harness/child-process.ts";
 import { Cluster } from "../harness/cluster.ts";
 import { waitUntil } from "../harness/wait-until.ts";
 import { AgentFleet } from "../scenarios/agent-fleet.ts";
 import { runCommand, type CommandResult } from "../scenarios/holdfast-command.ts";
 
-// Wallets on real processes. The rules are tested in packages/machines; here it is money across a SIGKILL, and many who want it at once.
+// Wallets and cancels on real processes. The rules are tested in packages/machines; here it is what outlives a SIGKILL, and many who want money at once.
 
 /** A microdollar a token. */
 const price = { inputMicroUsd: 1_000_000, outputMicroUsd: 1_000_000 };
 const limits = { maxOutputTokens: 100 };
 const blocker = defineAgent({ name: "blocker", model: "blocker", limits, prices: { blocker: price } });
 const echo = defineAgent({ name: "echo", model: "echo", limits, prices: { echo: price } });
+const boss = defineAgent({ name: "chief", model: "puppet", limits, prices: { puppet: price } });
+const chief = withDelegates(boss, [blocker], {});
+const asker = defineAgent({ name: "asker", model: "puppet", tools: [ASK_OWNER], limits, prices: { puppet: price } });
 const budget = { wallet: "w1" };
 
 const Shown = z.looseObject({
@@ -71,99 +73,139 @@ const inboxMessages = (holdfast: HoldfastClient, namespace: string): Promise<num
     return messages;
   });
 
-test("money across SIGKILLs: an attempt that died is unresolved, a fence stays byte for byte, and only a person lets work go on", async () => {
-  const namespace = "wallets";
-  const fleet = await AgentFleet.start(cluster, { namespace, leaseTtlMs: 600 });
+const task = (prompt: string) => ({ name: "task", arguments: { subagent: "blocker", prompt, description: prompt } });
+const Refused = z.looseObject({ refusal: z.looseObject({ code: z.string(), scope: z.string() }) });
+
+const Asked = z.looseObject({ conversationId: z.string() });
+
+/** What the tests of one fleet ask again and again. */
+class Talk {
+  readonly #fleet: AgentFleet;
+  readonly #holdfast: HoldfastClient;
+
+  constructor(fleet: AgentFleet, { holdfast }: Client) {
+    this.#fleet = fleet;
+    this.#holdfast = holdfast;
+  }
+
+  async wallet(): Promise<WalletState> {
+    return (await this.#holdfast.wallets.get("w1")).state;
+  }
+
+  async listed(id: string): Promise<Readonly<Record<string, unknown>>> {
+    return (await this.#holdfast.read.header(this.#holdfast.key("conversation", id)))?.list ?? {};
+  }
+
+  async until(id: string, status: string): Promise<void> {
+    const dump = () => this.#fleet.logs().slice(-4000);
+    const isSo = async () => (await this.listed(id))["status"] === status;
+    await waitUntil(`${id} is ${status}`, isSo, { timeoutMs: 20_000, dump });
+  }
+
+  /** Why the last model call of a conversation got no money. */
+  async refusal(id: string): Promise<{ readonly code: string; readonly scope: string }> {
+    const stored = await this.#holdfast.read.actor(this.#holdfast.key("conversation", id));
+    const { code, scope } = Refused.parse(stored?.record.snapshot.context).refusal;
+    return { code, scope };
+  }
+
+  async tasks(): Promise<Readonly<Record<string, { readonly key: string; readonly status: unknown }>>> {
+    const headers = await this.#holdfast.read.headers("task");
+    return Object.fromEntries(headers.map(({ key, list }) => [list["title"], { key, status: list["status"] }]));
+  }
+
+  /** Key of the open question of a conversation, once it stands. */
+  question(id: string): Promise<string> {
+    return waitUntil(`the question of ${id} is open`, async () => {
+      const waits = (await this.#holdfast.read.headers("ownerWait")).filter(({ list }) => list["status"] === "open");
+      const asked = await Promise.all(waits.map(({ key }) => this.#holdfast.read.actor(key)));
+      return asked.find((one) => Asked.parse(one?.record.snapshot.context).conversationId === id)?.record.key;
+    });
+  }
+
+  async answer(question: string, value: string): Promise<string> {
+    return (await this.#holdfast.send(question, { type: "answer", answerId: "a1", value })).kind;
+  }
+}
+
+test.concurrent("a fence stays over a SIGKILL byte for byte: what is queued stays queued, an answer arrives and its next call is refused, and only a person lets work go on", async () => {
+  const namespace = "fences";
+  const env = { HOLDFAST_TASK_CONCURRENCY: "1" };
+  const fleet = await AgentFleet.start(cluster, { namespace, leaseTtlMs: 600, env });
   let client: Client | undefined;
   try {
-    let node: StartedProcess = await fleet.startNode("node-0");
-    const replaceNode = async (name: string): Promise<void> => {
-      process.kill(node.pid, "SIGKILL");
-      await node.exited;
-      node = await fleet.startNode(name);
-    };
+    const node = await fleet.startNode("node-0");
     client = await fleet.client();
     const { holdfast } = client;
-    const command = (...args: readonly string[]) => holdfastCommand(namespace, ...args);
-    const wallet = async () => (await holdfast.wallets.get("w1")).state;
+    const talk = new Talk(fleet, client);
+    const start = (id: string, agent: typeof echo, more: object = {}) =>
+      holdfast.conversations.start(id, { agent, prompt: `prompt of ${id}`, budget, ...more });
     const resume = (id: string) => holdfast.send({ type: "conversation", id }, { type: "resume" });
-    const start = (id: string, agent: typeof echo) =>
-      holdfast.conversations.start(id, { agent, prompt: `prompt of ${id}`, budget });
-    const listed = async (id: string) => (await holdfast.read.header(holdfast.key("conversation", id)))?.list ?? {};
-    const until = (id: string, status: string) =>
-      waitUntil(`${id} is ${status}`, async () => (await listed(id))["status"] === status, {
-        timeoutMs: 20_000,
-        dump: () => fleet.logs().slice(-4000),
-      });
+    const statusOf = async (title: string) => (await talk.tasks())[title]?.status;
 
-    expect((await command("budget", "set", "w1", "--usd", "0.001")).code).toBe(0);
-    // Who has no budget asks nobody: a turn is the start and the outcome of the model call, and not a message more.
-    const messages = await inboxMessages(holdfast, namespace);
-    await holdfast.conversations.start("c0", { agent: echo, prompt: "prompt of c0" });
-    await until("c0", "idle");
-    expect((await inboxMessages(holdfast, namespace)) - messages).toBe(2);
-    // Where nobody can say whether it may be spent, nothing is.
-    const unknown = { wallet: "nobody" };
-    await holdfast.conversations.start("c9", { agent: echo, prompt: "prompt of c9", budget: unknown });
-    await until("c9", "error");
-    expect((await fleet.model.requests()).map(({ lastUser }) => lastUser)).toEqual(["prompt of c0"]);
-    await start("c1", blocker);
+    await holdfast.wallets.set("w1", { microUsd: 1_000_000 });
+    const prompt = JSON.stringify([[task("first"), task("second")]]);
+    await start("c1", chief, { agents: { blocker }, prompt });
+    const asking = [{ name: "ask_owner", arguments: { question: "left or right?" } }];
+    await start("c2", asker, { prompt: JSON.stringify([asking]) });
     await fleet.model.wait({ model: "blocker", state: "blocked", count: 1 });
-    const [first = ""] = Object.keys((await wallet()).open);
-    expect(first).toMatch(/:1$/);
-    await replaceNode("node-1");
-    await fleet.model.wait({ model: "blocker", state: "arrived", count: 2 });
-    expect(await wallet()).toMatchObject({ open: { [first.replace(/1$/, "2")]: {} }, unresolved: { [first]: {} } });
-    await fleet.model.release("prompt of c1");
-    await until("c1", "idle");
-    const { settled, unresolved } = await wallet();
-    expect([settled.calls, Object.keys(unresolved)]).toEqual([1, [first]]);
-    expect((await command("budget", "close", "w1", first, "--usd", "0.00005", "--tokens", "50")).code).toBe(0);
-    const closed = Shown.parse((await command("budget", "show", "w1")).json);
-    expect(closed).toMatchObject({ unresolved: {}, settled: { calls: 2 }, ledger: { agrees: true } });
-    expect(closed.balance.accounted.microUsd).toBe(settled.microUsd + 50);
+    const [question, isFirst] = [await talk.question("c2"), (await statusOf("first")) === "running"];
+    const [running, queued] = isFirst ? ["first", "second"] : ["second", "first"];
 
-    await holdfast.wallets.set("w1", { microUsd: 100 });
-    await start("c2", echo);
-    await until("c2", "waiting");
-    expect(await listed("c2")).toMatchObject({ waitingOn: "budget" });
+    await holdfast.wallets.set("w1", { microUsd: 1 });
+    await start("c3", echo, { budget: { ...budget, whenSpent: "ask" } });
+    await talk.until("c3", "waiting");
+    expect(await talk.listed("c3")).toMatchObject({ waitingOn: "budget" });
+    const raise = await talk.question("c3");
+    await fleet.model.release(running);
+    await waitUntil("the task that runs has ended", async () => (await statusOf(running)) === "completed");
     const key = holdfast.wallets.key("w1");
     await waitUntil("the wallet is at rest", async () => (await holdfast.read.actor(key))?.record.outbox.length === 0);
     const before = await storedBytes(holdfast, namespace, key);
-    expect((await wallet()).fence).toMatchObject({
-      fenceId: "fence-1",
-      status: "paused",
-      scope: "root",
-      autoResume: false,
+    expect(await talk.wallet()).toMatchObject({
+      open: {},
+      fence: { fenceId: "fence-1", status: "paused", scope: "root", autoResume: false },
     });
-    await replaceNode("node-2");
-    await start("c3", echo);
-    await until("c3", "waiting");
+
+    process.kill(node.pid, "SIGKILL");
+    await node.exited;
+    await fleet.startNode("node-1");
+    await start("c4", echo);
+    expect(await talk.answer(question, "left")).toBe("applied");
+    for (const id of ["c2", "c4"]) {
+      await talk.until(id, "waiting");
+      await waitUntil(`${id} waits for money`, async () => (await talk.listed(id))["waitingOn"] === "budget");
+      expect(await talk.refusal(id)).toEqual({ code: "HF-5304", scope: "root" });
+    }
+    expect(await statusOf(queued)).toBe("queued");
     expect(await storedBytes(holdfast, namespace, key)).toBe(before);
 
-    await holdfast.wallets.set("w1", { microUsd: 10_000 });
-    await start("c4", echo);
-    await until("c4", "waiting"); // a raised limit lifts no fence, and wakes nobody
-    expect([await listed("c2"), await listed("c3")]).toMatchObject([{ status: "waiting" }, { status: "waiting" }]);
-    await resume("c2");
-    await until("c2", "idle");
-    expect(await listed("c3")).toMatchObject({ status: "waiting", waitingOn: "budget" });
-    expect((await command("budget", "resume", "w1")).code).toBe(0);
-    expect(await listed("c3")).toMatchObject({ status: "waiting" });
-    await resume("c3");
-    await until("c3", "idle");
-    expect((await wallet()).settled.calls).toBe(4);
-    const { json } = await command("budget", "list");
-    expect(json).toMatchObject({
-      wallets: expect.arrayContaining([expect.objectContaining({ id: "w1", status: "open" })]),
-    });
+    await holdfast.wallets.set("w1", { microUsd: 1_000_000 });
+    expect(await talk.answer(raise, "The limit is raised, go on")).toBe("applied"); // lets through whom it was asked for
+    await talk.until("c3", "idle");
+    expect([await talk.listed("c2"), await talk.listed("c4")]).toMatchObject([
+      { status: "waiting" },
+      { status: "waiting" },
+    ]);
+    expect(await statusOf(queued)).toBe("queued");
+    expect((await fleet.model.requests()).map(({ lastUser }) => lastUser)).not.toContain(queued);
+
+    expect((await holdfastCommand(namespace, "budget", "resume", "w1")).code).toBe(0);
+    await fleet.model.release(queued);
+    await talk.until("c1", "idle");
+    expect(await talk.listed("c4")).toMatchObject({ status: "waiting" });
+    for (const id of ["c2", "c4"]) {
+      await resume(id);
+      await talk.until(id, "idle");
+    }
+    expect((await talk.wallet()).fence).toBeUndefined();
   } finally {
     await client?.close();
     await fleet.stop();
   }
 });
 
-test("150 who want money at once, of ten roots below one limit: none is refused what comes back, none is lost; who is refused is told by which wallet", async () => {
+test.concurrent("150 who want money at once, of ten roots below one limit: none is refused what comes back, none is lost; who is refused is told by which wallet", async () => {
   const namespace = "crowd";
   const fleet = await AgentFleet.start(cluster, { namespace, leaseTtlMs: 2000 });
   const clients: Client[] = [];
@@ -238,6 +280,106 @@ test("150 who want money at once, of ten roots below one limit: none is refused 
       await expect(ask(payer, 5000)).rejects.toMatchObject(refusedBy("HF-5304", "root", "root-1"));
   } finally {
     await Promise.all(clients.map((client) => client.close()));
+    await fleet.stop();
+  }
+});
+
+/** Every outcome of a task that a conversation has applied, by call. */
+async function outcomes(holdfast: HoldfastClient, id: string): Promise<readonly (readonly [string, unknown])[]> {
+  const entries = await holdfast.read.journal(holdfast.key("conversation", id));
+  return entries.flatMap(({ event }) => {
+    const output = event["output"];
+    const isTask = typeof output === "object" && output !== null && "taskId" in output && "status" in output;
+    return isTask ? [[event.type.replace("xstate.done.actor.", ""), output.status] as const] : [];
+  });
+}
+
+test.concurrent("a cancel that nobody was alive to read ends its task once; attempts that died are unresolved until a person closes them; work that was done counts", async () => {
+  const namespace = "cancels";
+  const fleet = await AgentFleet.start(cluster, { namespace, leaseTtlMs: 600 });
+  let client: Client | undefined;
+  try {
+    const node = await fleet.startNode("node-0");
+    client = await fleet.client();
+    const { holdfast } = client;
+    const talk = new Talk(fleet, client);
+    await holdfast.wallets.set("w1", { microUsd: 100_000 });
+
+    // Who has no budget asks nobody: a turn is the start and the outcome of the model call, and not a message more.
+    const messages = await inboxMessages(holdfast, namespace);
+    await holdfast.conversations.start("c0", { agent: echo, prompt: "prompt of c0" });
+    await talk.until("c0", "idle");
+    expect((await inboxMessages(holdfast, namespace)) - messages).toBe(2);
+    // Where nobody can say whether it may be spent, nothing is.
+    await holdfast.conversations.start("c9", { agent: echo, prompt: "prompt of c9", budget: { wallet: "nobody" } });
+    await talk.until("c9", "error");
+    expect((await fleet.model.requests()).map(({ lastUser }) => lastUser)).toEqual(["prompt of c0"]);
+
+    const prompt = JSON.stringify([["lost", "done", "kept"].map(task)]);
+    await holdfast.conversations.start("c1", { agent: chief, agents: { blocker }, prompt, budget });
+    await fleet.model.wait({ model: "blocker", state: "blocked", count: 3 });
+    const { lost, done } = await talk.tasks();
+    const begun = Object.keys((await talk.wallet()).open);
+    expect(begun).toHaveLength(3);
+
+    process.kill(node.pid, "SIGKILL");
+    await node.exited;
+    // Twice, since its sender has no answer: it counts once.
+    for (const key of [lost?.key ?? "", done?.key ?? "", lost?.key ?? ""])
+      expect(await holdfast.send(key, { type: "cancel", reason: "enough" }, { timeoutMs: 300 })).toEqual({
+        kind: "accepted",
+      });
+    await fleet.model.release("done");
+    await fleet.startNode("node-1");
+
+    const ended = (title: string) =>
+      waitUntil(
+        `task ${title} has ended`,
+        async () => {
+          const status = (await talk.tasks())[title]?.status;
+          return (status === "cancelled" || status === "completed" || status === "failed") && status;
+        },
+        { timeoutMs: 20_000, dump: () => fleet.logs().slice(-4000) },
+      );
+    expect(await ended("lost")).toBe("cancelled");
+    const how = await ended("done");
+    expect(how).toMatch(/^(cancelled|completed)$/);
+    expect((await talk.tasks())["kept"]?.status).toBe("running");
+    await fleet.model.release("kept");
+    await talk.until("c1", "idle");
+
+    // One outcome for each call, and the same that the task itself says.
+    const told = await outcomes(holdfast, "c1");
+    expect(new Set(told.map(([call]) => call)).size).toBe(3);
+    expect(told.map(([, status]) => String(status)).toSorted()).toEqual(["cancelled", how, "completed"].toSorted());
+    const answer = await holdfast.conversations.finalAnswer("c1");
+    expect(answer?.text.match(/result of kept/g)).toHaveLength(1);
+    expect(answer?.text).not.toContain("result of lost");
+
+    // A call that was begun again before its conversation heard of the end is stopped, and nothing stays held unseen.
+    const again = (await fleet.model.requests()).filter(({ lastUser }) => lastUser === "lost");
+    expect(again.length).toBeLessThanOrEqual(2);
+    expect(again.every(({ answered }) => !answered)).toBe(true);
+    // What is still open was begun by the process that was killed, and was not begun again: the wallet gives it up after half an hour.
+    const held = await waitUntil("no call holds money that could have told its end", async () => {
+      const { open, unresolved } = await talk.wallet();
+      const isOver = Object.keys(open).every((id) => begun.includes(id));
+      return isOver ? [...Object.keys(open), ...Object.keys(unresolved)] : undefined;
+    });
+    expect(held.filter((id) => begun.includes(id))).toHaveLength(3);
+
+    const { settled, unresolved } = await talk.wallet();
+    const [left = ""] = Object.keys(unresolved);
+    const command = (...args: readonly string[]) => holdfastCommand(namespace, "budget", ...args);
+    expect((await command("close", "w1", left, "--usd", "0.00005", "--tokens", "50")).code).toBe(0);
+    const closed = Shown.parse((await command("show", "w1")).json);
+    expect(closed).toMatchObject({
+      settled: { calls: settled.calls + 1, microUsd: settled.microUsd + 50 },
+      ledger: { agrees: true },
+    });
+    expect(Object.keys(closed.unresolved)).not.toContain(left);
+  } finally {
+    await client?.close();
     await fleet.stop();
   }
 });

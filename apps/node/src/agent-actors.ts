@@ -21,6 +21,7 @@ import type { Config } from "@holdfast/process";
 import { RuntimeFault } from "@holdfast/protocol";
 import type { Telemetry } from "@holdfast/runtime/ports";
 import { defineActor, FairSlots, type ActorDefinition, type JobDefinition, type NodeContext } from "holdfast";
+import { FencedSlots } from "./fenced-slots.ts";
 import { createNodeMoney } from "./node-money.ts";
 import { readTranscript } from "./read-transcript.ts";
 
@@ -43,6 +44,7 @@ export function agentActors(options: AgentActorsOptions, context: NodeContext): 
       "HOLDFAST_MODEL_BASE_URL: an agent node needs a model endpoint. Set it to an OpenAI-compatible address that ends in /v1.",
     );
   }
+  const money = createNodeMoney(context, config.HOLDFAST_NAMESPACE);
   const jobs = createAgentJobs({
     model: createOpenAiCompatibleModel({
       baseUrl,
@@ -62,13 +64,13 @@ export function agentActors(options: AgentActorsOptions, context: NodeContext): 
     ),
     readTranscript: ({ conversation, ...wanted }, signal) =>
       readTranscript(context.read, conversation, { ...wanted, signal }),
-    reserve: createNodeMoney(context, config.HOLDFAST_NAMESPACE),
+    reserve: money.reserve,
     telemetry,
     ...reporting(config.HOLDFAST_LEDGER_URL, options.node),
   });
   const implementation = (src: string): JobDefinition["run"] =>
     src === "model.generate" ? jobs.generate : jobs.runTool;
-  const slots = new FairSlots(config.HOLDFAST_TASK_CONCURRENCY);
+  const slots = new FencedSlots({ slots: new FairSlots(config.HOLDFAST_TASK_CONCURRENCY), isFenced: money.isFenced });
   const held = heldTypes(config);
   return MACHINES.map((entry) => ({
     ...agentDefinition(entry, implementation, slots),

@@ -63,7 +63,7 @@ export const taskSetup = setup({
   },
   guards: {
     hasToWait: ({ context }) => context.isHeld === true,
-    needsSlot: ({ context }) => context.root !== undefined,
+    needsSlot: ({ context }) => context.root !== undefined || context.budget !== undefined,
     isStatusNews: ({ context, event }) =>
       event.type === "conversationStatus" && event.status !== context.conversationStatus,
     endsCompleted: (moment) => endOf(moment)?.status === "completed",
@@ -98,8 +98,13 @@ export const taskSetup = setup({
     }),
     /** Its place among those that wait. */
     takePlace: enqueueActions(({ context, enqueue }) => {
-      if (context.root === undefined) return;
-      enqueue.spawnChild("slot", { id: "place", input: { root: context.root, isRunning: false } });
+      const { root, budget } = context;
+      const input = {
+        isRunning: false,
+        ...(root !== undefined && { root }),
+        ...(budget !== undefined && { wallet: budget.wallet }),
+      };
+      enqueue.spawnChild("slot", { id: "place", input });
     }),
     leavePlace: enqueueActions(({ enqueue }) => {
       enqueue.stopChild("place");

@@ -5,18 +5,20 @@ export interface TaskSlots {
   /**
    * Asks for a slot.
    *
-   * @param root       roots take turns
+   * @param root       roots take turns; without one it takes no slot
    * @param isRunning  it runs already: it takes a slot at once, also when there is none left
+   * @param wallet     pays for it: while that is fenced, nothing that does not run already is let in
    * @param granted    called once, when it has one
    * @returns gives the slot back, or the place in the queue
    */
-  take(request: { readonly root: string; readonly isRunning: boolean }, granted: () => void): () => void;
+  take(request: SlotInput, granted: () => void): () => void;
 }
 
 /** What a task asks with. */
 export interface SlotInput {
-  readonly root: string;
+  readonly root?: string;
   readonly isRunning: boolean;
+  readonly wallet?: string;
 }
 
 /** Slots without a limit. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { slotLogic, type SlotInput } from "./task-slot.ts";
 import { taskOutputToResult } from "./task-result.ts";
 import { taskStatus } from "./task-status.ts";
 import { taskMachine } from "./task.machine.ts";
@@ -22,6 +23,32 @@ test("it gives the work to a conversation of the sub-agent", () => {
   expect(conversation?.src).toBe("conversation");
   expect(status(rig)).toBe("running");
   expect(announced(rig)).toEqual(["taskCreated", "taskStarted"]);
+});
+
+test("K5: one that somebody pays for is queued until it is let in, by the wallet of the whole tree; a follow-up waits with it", () => {
+  const asked: SlotInput[] = [];
+  const doors: (() => void)[] = [];
+  const left: number[] = [];
+  const slot = slotLogic({
+    take: (request, granted) => {
+      const place = asked.push(request);
+      doors.push(granted);
+      return () => void left.push(place);
+    },
+  });
+  const machine = taskMachine.provide({ actors: { slot } });
+  const budget = { wallet: "w1", whenSpent: "wait" };
+  const rig = startChild(machine, { callId: "b", childId: "call-1-b", subagent: READER, prompt: "work", budget });
+  expect(asked).toEqual([{ isRunning: false, wallet: "w1" }]);
+  expect(status(rig)).toBe("queued");
+  rig.send({ type: "followUp", messageId: "f1", text: "more" });
+  expect(status(rig)).toBe("queued");
+  doors[0]?.();
+  expect(status(rig)).toBe("running");
+  expect(asked).toHaveLength(1); // what is delegated below another task takes no slot
+  expect(left).toEqual([1]);
+  rig.settle("conversation", answered);
+  expect(status(rig)).toBe("completed");
 });
 
 describe("K1: it ends once, with a result or a cause", () => {

@@ -18,7 +18,7 @@ export interface AttemptRequest {
 
 /** Money that is held for an attempt. Exactly one of its ends is told; each is repeated until the wallet has it. */
 export interface Reservation {
-  /** @returns whether the wallet has been fenced meanwhile */
+  /** @returns whether the wallet, or that of the root, has been fenced meanwhile: nothing new is to be begun */
   settle(amount: Amount, nanoUsd?: number): Promise<boolean>;
   /** It is proved to have cost nothing. */
   release(reason: string): Promise<void>;
@@ -87,13 +87,18 @@ export class WalletTeller {
       const known = this.#endsOf(wallet);
       const { kind, value } = await this.#tell(wallet, { type, job, run, ...more });
       if (kind === "applied") known.ends += 1; // not of what it told in between, which may have this one in it
-      return value === "fenced" && pass === undefined;
+      return value === "fenced" || (payer.own !== undefined && (await this.isFenced(payer.wallet).catch(() => false)));
     };
     return {
       settle: (amount, nanoUsd) => end("settle", { amount, ...(nanoUsd !== undefined && { nanoUsd }) }),
       release: async (reason) => void (await end("release", { reason })),
       leaveUnresolved: async (reason) => void (await end("leaveUnresolved", { reason })),
     };
+  }
+
+  /** Whether a wallet lets nothing new begin. @throws RuntimeFault when it cannot be read: nobody knows then */
+  async isFenced(id: string): Promise<boolean> {
+    return (await this.#holdfast.read.header(this.#holdfast.key(TYPE, id)))?.list["status"] === "fenced";
   }
 
   /** T5. */
