@@ -85,6 +85,10 @@ export const ERROR_CATALOGUE = {
   "HF-8003": { title: "nats-server did not start", next: "stop-node" },
   "HF-8004": { title: "Port is in use", next: "stop-node" },
   "HF-8005": { title: "Archive does not match its checksum", next: "stop-node" },
+  "HF-9001": { title: "Runner refused", next: "refuse" },
+  "HF-9002": { title: "Order of a runner's envelopes is broken", next: "refuse" },
+  "HF-9003": { title: "Fact of a runner has other content", next: "refuse" },
+  "HF-9004": { title: "Journal of a runner cannot be written", next: "stop-node" },
 } as const satisfies Record<string, { readonly title: string; readonly next: FaultConsequence }>;
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;
