@@ -73,6 +73,20 @@ describe("a folder of agents", () => {
     expect(found.get("helper")).toMatchObject({ model: "inherit", instructions: "You help.", tools: [] });
   });
 
+  test("a budget of another system, in dollars per run, is that of this one", async () => {
+    const prices = "prices: { large: { inputMicroUsd: 3, outputMicroUsd: 4 } }";
+    const folder = await put("p", {
+      "own.yaml": `model: large\nmax_budget_per_run: 0.25\npermission_mode: never_confirm\n${prices}`,
+      "heir.yaml": `max_budget_per_run: 0.0000011\n${prices}`,
+    });
+    const found = await catalogue(folder);
+    expect(found.get("own")).toMatchObject({
+      limits: { maxCostMicroUsd: 250_000 },
+      prices: { large: { inputMicroUsd: 3, outputMicroUsd: 4 } },
+    });
+    expect(found.get("heir").limits.maxCostMicroUsd).toBe(2);
+  });
+
   test("that is not there has none", async () => {
     expect((await catalogue(join(place, "gone"))).names()).toEqual(["reader"]);
   });
@@ -98,10 +112,18 @@ describe("a folder of agents", () => {
     ["no front matter", { "a.md": "You write." }, /front matter/],
     ["a key twice", { "a.yaml": "model: a\nmodel: b" }, /keys must be unique/i],
     ["a field that nobody knows", { "a.yaml": "colour: red" }, /colour/],
+    ["a promise of another system", { "a.yaml": "skills: [x]\nhooks: []" }, /skills, hooks: not supported/],
     [
-      "a promise of another system",
-      { "a.yaml": "permission_mode: ask\nhooks: []" },
-      /hooks, permission_mode: not supported/,
+      "a promise to ask before a tool runs",
+      { "a.yaml": "permission_mode: always_confirm" },
+      /always_confirm is not supported/,
+    ],
+    ["a budget in money without a price", { "a.yaml": "model: m\nmax_budget_per_run: 1" }, /m no price/],
+    ["a budget for a model to be inherited, without any price", { "a.yaml": "max_budget_per_run: 1" }, /no price/],
+    [
+      "two budgets",
+      { "a.yaml": "model: m\nmax_budget_per_run: 1\nlimits: { maxCostMicroUsd: 5 }" },
+      /the same is said by limits\.maxCostMicroUsd/,
     ],
     ["a name that does not fit", { "Not A Name.yaml": "model: m" }, /name/],
     ["a limit that does not fit", { "a.yaml": "limits: { maxIterations: 0 }" }, /maxIterations/],

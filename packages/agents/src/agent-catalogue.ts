@@ -1,4 +1,11 @@
-import { agentDigest, AgentDefinition, INHERITED_MODEL, RuntimeFault, type ToolDefinition } from "@holdfast/protocol";
+import {
+  agentDigest,
+  AgentDefinition,
+  INHERITED_MODEL,
+  RuntimeFault,
+  toPlainFault,
+  type ToolDefinition,
+} from "@holdfast/protocol";
 import { z } from "zod";
 import { misfit } from "./agent-file.ts";
 import type { AgentFile, AgentOrigin } from "./agent-folder.ts";
@@ -85,7 +92,8 @@ function agentOf({ file, name, fields }: AgentFile, tools: readonly ToolDefiniti
     if (tool === undefined) throw misfit(file, `tools: there is no ${wanted}; known: ${known}`);
     return tool;
   });
-  const { model, description, instructions, limits } = fields;
+  const { model, description, instructions, prices, max_budget_per_run: budget } = fields;
+  const limits = { ...fields.limits, ...(budget !== undefined && { maxCostMicroUsd: Math.ceil(budget * 1_000_000) }) };
   const parsed = AgentDefinition.safeParse({
     name,
     model,
@@ -93,9 +101,14 @@ function agentOf({ file, name, fields }: AgentFile, tools: readonly ToolDefiniti
     limits,
     tools: chosen,
     ...(description !== undefined && { description }),
+    ...(prices !== undefined && { prices }),
   });
   if (!parsed.success) throw misfit(file, z.prettifyError(parsed.error));
-  return defineAgent(parsed.data);
+  try {
+    return defineAgent(parsed.data);
+  } catch (error) {
+    throw misfit(file, toPlainFault(error, "HF-1001").message, error);
+  }
 }
 
 function delegating(

@@ -1,4 +1,4 @@
-import { AgentLimits, INHERITED_MODEL, RuntimeFault } from "@holdfast/protocol";
+import { AgentLimits, INHERITED_MODEL, ModelPrice, RuntimeFault } from "@holdfast/protocol";
 import { parseDocument } from "yaml";
 import { z } from "zod";
 
@@ -17,19 +17,18 @@ const AgentFileFields = z.strictObject({
   /** It can continue its tasks, run them in the background and in groups, and be asked by them. */
   resumable: z.boolean().default(true),
   limits: AgentLimits.partial().strict().default({}),
+  prices: z.record(z.string(), ModelPrice).optional(),
+  /** US dollars for one message of whoever it works for; the same as `limits.maxCostMicroUsd`. */
+  max_budget_per_run: z.number().positive().max(1_000_000).optional(),
+  /** Nobody is asked before a tool runs: what is so here anyway. */
+  permission_mode: z.literal("never_confirm").optional(),
 });
 export type AgentFileFields = Readonly<z.infer<typeof AgentFileFields>>;
 
 /** Known from other systems, and nothing here would keep their promise: a file that relies on one must not be taken for understood. */
-const UNSUPPORTED = [
-  "skills",
-  "hooks",
-  "permission_mode",
-  "mcp_config",
-  "condenser",
-  "profile_store_dir",
-  "max_budget_per_run",
-];
+const UNSUPPORTED = ["skills", "hooks", "mcp_config", "condenser", "profile_store_dir"];
+
+const CONFIRMING = z.looseObject({ permission_mode: z.enum(["always_confirm", "confirm_risky"]) });
 
 /**
  * Reads the definition of an agent: YAML, or Markdown with YAML front matter.
@@ -43,9 +42,17 @@ export function parseAgentFile(file: string, text: string): AgentFileFields & { 
   const value = yamlOf(file, head);
   const unsupported = UNSUPPORTED.filter((field) => typeof value === "object" && value !== null && field in value);
   if (unsupported.length > 0) throw misfit(file, `${unsupported.join(", ")}: not supported by this build`);
+  const confirming = CONFIRMING.safeParse(value).data?.permission_mode;
+  if (confirming !== undefined)
+    throw misfit(
+      file,
+      `permission_mode: ${confirming} is not supported by this build, which asks nobody before a tool runs`,
+    );
   const parsed = AgentFileFields.safeParse(value);
   if (!parsed.success) throw misfit(file, z.prettifyError(parsed.error));
-  const { instructions } = parsed.data;
+  const { instructions, limits, max_budget_per_run: budget } = parsed.data;
+  if (budget !== undefined && limits.maxCostMicroUsd !== undefined)
+    throw misfit(file, "max_budget_per_run: the same is said by limits.maxCostMicroUsd");
   if (body !== undefined && instructions !== undefined)
     throw misfit(file, "instructions: they stand below the front matter");
   return { ...parsed.data, instructions: body ?? instructions ?? "" };

@@ -1,4 +1,4 @@
-import { AgentDefinition, RuntimeFault } from "@holdfast/protocol";
+import { AgentDefinition, INHERITED_MODEL, RuntimeFault } from "@holdfast/protocol";
 import { z } from "zod";
 import { taskTool, taskTools } from "./delegation-tools.ts";
 
@@ -13,7 +13,9 @@ export function defineAgent(spec: AgentSpec): AgentDefinition {
   const names = parsed.data.tools.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   const { limits, prices = {}, model } = parsed.data;
-  if (limits.maxCostMicroUsd !== undefined && !Object.hasOwn(prices, model)) {
+  // Which model it will inherit is known when it is delegated to: one without a price ends the turn there.
+  const hasPrice = model === INHERITED_MODEL ? Object.keys(prices).length > 0 : Object.hasOwn(prices, model);
+  if (limits.maxCostMicroUsd !== undefined && !hasPrice) {
     const fix = `Add it to prices, or limit tokens instead.`;
     throw new RuntimeFault("HF-1001", `Agent ${spec.name}: it has a budget in money, and ${model} no price. ${fix}`);
   }
