@@ -97,6 +97,18 @@ test("a conversation from its start to its end, typed", async () => {
   expect(await typed("list", "--tag", "team=red")).toMatchObject({
     conversations: [{ id: "c2", title: "The other way", forkOf: expect.stringMatching(/\.c1@2$/) }],
   });
+
+  await typed("close", "c2");
+  await isIn("c2", "closed");
+  await typed("fork", "c2", "And then?", "--as", "c4", "--rev", "2");
+  await isIn("c4", "idle");
+  await hasSaid("c4", ["prompt: Hello", "Hello", "prompt: Elsewhere", "Elsewhere", "prompt: And then?", "And then?"]);
+  expect(await typed("show", "c2")).toMatchObject({ forks: [client.holdfast.key("conversation", "c4")] });
+  expect(await typed("delete", "c2")).toMatchObject({ result: { kind: "applied" } });
+  await expect(conversations.fork("c2", { as: "c5" })).rejects.toMatchObject({ code: "HF-3009" });
+  expect(await listOf("c2")).toMatchObject({ status: "closed", deleted: true });
+  const replayed = await runCommand(["replay", "conversation/c2", "--assert", "stored", "--json"], { env });
+  expect(replayed, replayed.stderr).toMatchObject({ code: 0 });
 });
 
 test("what is said while the owner of a conversation is dead is taken once, in order, and a switched model stays", async () => {

@@ -7,6 +7,7 @@ import {
   type EffectReport,
 } from "@holdfast/agents";
 import {
+  afterEndOf,
   ENDLESS_SLOTS,
   erasedFieldsOf,
   listFieldsOf,
@@ -118,6 +119,7 @@ function agentDefinition(
     ),
     noEffect: (event, machineContext, value) => noEffectOf(type, machineContext, value, event),
     listFields: (machineContext, value) => listFieldsOf(type, machineContext, value),
+    afterEnd: (machineContext, event) => afterEndOf(type, machineContext, event),
     retention: (machineContext) => retentionOf(type, machineContext),
     erasedFields: erasedFieldsOf,
     publicEvent: (emitted, ids) => publicEventOf(type, emitted, ids),

@@ -51,6 +51,7 @@ const Origin = z.looseObject({
   tags: z.record(z.string(), z.string()).default({}),
   budget: Budget.optional(),
   fork: z.looseObject({ conversation: z.string(), rev: z.number() }).optional(),
+  isDeleted: z.boolean().optional(),
 });
 const Output = z.looseObject({
   outcome: z.string(),
@@ -99,14 +100,13 @@ export class ConversationDesk {
   }
 
   /**
-   * A new conversation that goes on from a place in this one. What they share is not copied.
-   * @throws RuntimeFault HF-3001, HF-3009 when it has ended, HF-1001 when it has no such revision, HF-3012 when the id is taken, HF-5202 when it has too many forks
+   * A new conversation that goes on from a place in this one, also when this one has ended. What they share is not copied.
+   * @throws RuntimeFault HF-3001, HF-3009 when it was deleted, or ended so long ago that its content is gone, HF-1001 when it has no such revision, HF-3012 when the id is taken, HF-5202 when it has too many forks
    */
   async fork(id: string, { as, prompt, title, onBehalf, ...place }: ForkOptions): Promise<SendResult> {
     const found = await this.#origin(id);
-    const { key, isEnded, origin } = found;
-    if (isEnded)
-      throw new RuntimeFault("HF-3009", `Conversation ${id}: it has ended and cannot be forked. Start a new one.`);
+    const { key, origin } = found;
+    if (origin.isDeleted === true) throw goneFault(id);
     const before = await this.#tryOrigin(as);
     const again = before?.origin.fork?.conversation === key ? before.origin.fork.rev : undefined;
     const fork = await this.#placeIn(id, found, place.rev ?? again);
@@ -167,13 +167,14 @@ export class ConversationDesk {
     if (actor === undefined) return undefined;
     const { record } = actor;
     const origin = Origin.safeParse(record.snapshot.context).data;
-    const { genesis, rev, status } = record;
-    return origin && { key, genesis, rev, isEnded: isTerminal(status), origin };
+    const { genesis, rev } = record;
+    return origin && { key, genesis, rev, origin };
   }
 
   async #origin(id: string) {
     const found = await this.#tryOrigin(id);
     if (found !== undefined) return found;
+    if ((await this.#holdfast.read.header(this.#holdfast.key(TYPE, id))) !== undefined) throw goneFault(id);
     throw new RuntimeFault("HF-3001", `Conversation ${id}: there is none. "holdfast conversation list" shows all.`);
   }
 
@@ -205,6 +206,9 @@ export class ConversationDesk {
 }
 
 const paidLike = (budget: Budget | undefined): { readonly budget?: Budget } => (budget === undefined ? {} : { budget });
+
+const goneFault = (id: string): RuntimeFault =>
+  new RuntimeFault("HF-3009", `Conversation ${id}: it has ended, and what it held is gone. Start a new one.`);
 
 /** @throws RuntimeFault with the code of the refusal */
 function accepted(id: string, result: SendResult): SendResult {

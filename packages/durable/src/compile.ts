@@ -1,4 +1,4 @@
-import { ActorType, Pool, RuntimeFault, type MachineStamp } from "@holdfast/protocol";
+import { ActorType, Pool, RuntimeFault, type MachineStamp, type PlainEvent } from "@holdfast/protocol";
 import { StateMachine, type AnyActorLogic, type AnyStateMachine } from "xstate";
 import { childSource, type ChildActor, type ChildSource } from "./child-sources.ts";
 import { childStub } from "./child-stub.ts";
@@ -19,7 +19,11 @@ export interface CompileOptions {
   readonly pool: string;
   /** Which child sources are actors with a record of their own. */
   childActor?(src: string): ChildActor | undefined;
+  /** Context of an ended actor with what it notes of an event from outside; undefined when that is nothing. Pure. */
+  readonly afterEnd?: AfterEnd | undefined;
 }
+
+export type AfterEnd = (context: unknown, event: PlainEvent) => unknown;
 
 export type ActionImplementation = (...args: readonly unknown[]) => unknown;
 
@@ -42,6 +46,7 @@ export interface CompiledMachine {
   /** Name of logic that is passed around as an object. */
   readonly names: ReadonlyMap<unknown, string>;
   readonly engine: Engine;
+  readonly afterEnd?: AfterEnd | undefined;
   /** Stored snapshot → what it was made from: a hot record is stepped without being restored. */
   readonly live: LiveCache;
   /** Action effect → what it was decided with. */
@@ -69,6 +74,7 @@ export function compile(source: AnyActorLogic, options: CompileOptions): Compile
   }
   return {
     ...emptyCompiled(type, pool, source),
+    afterEnd: options.afterEnd,
     stamp: { id: type, version: "0", hash: transitionHash(type) },
     children: new Map(),
     actions: new Map(),
@@ -92,6 +98,7 @@ function compileMachine(machine: AnyStateMachine, options: CompileOptions): Comp
   const twin = new StateMachine(config, { ...implementations, actions, actors: stubs });
   return {
     ...emptyCompiled(options.type, options.pool, machine),
+    afterEnd: options.afterEnd,
     stamp: { id: machine.id, version: machine.version ?? "0", hash: machineHash(twin) },
     children,
     actions: new Map(Object.entries(actions)),

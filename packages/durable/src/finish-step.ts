@@ -59,7 +59,7 @@ export function finishStep(macrostep: Macrostep): Extract<StepResult, { kind: "s
   const ending = endingOf(macrostep);
   const leftByXState = next?.children ?? {};
   const plan = planChildren({ compiled, before, spawned, decisions, ending, leftByXState });
-  const status = statusAfter(ending, plan);
+  const status = statusAfter(ending, plan, record.status);
   const snapshot = snapshotAfter(macrostep, plan);
   const links = new OutgoingLinks(record.linksOut);
   const timers = new TimerTable(record.timers);
@@ -131,10 +131,10 @@ function endingOf({ next, record, stopped }: Macrostep): Ending {
   }
 }
 
-function statusAfter(ending: Ending, { entries }: ChildPlan): RecordStatus {
+function statusAfter(ending: Ending, { entries }: ChildPlan, before: RecordStatus): RecordStatus {
   switch (ending) {
     case "none":
-      return "active";
+      return isTerminal(before) ? before : "active";
     case "final":
       return Object.keys(entries).length > 0 ? "closing" : "done";
     case "failed":
@@ -176,7 +176,7 @@ function report(
   writer: EffectWriter,
 ): Effect | undefined {
   const { parent } = record;
-  if (parent === undefined) return undefined;
+  if (parent === undefined || isTerminal(record.status)) return undefined; // told long ago
   const { childId } = parent;
   if (status === "active" && parent.sync && next !== undefined) {
     const { key, genesis } = parent;

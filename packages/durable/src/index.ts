@@ -1,7 +1,7 @@
 export { ActorAddress, actorRefExtension, type ValueExtension } from "./actor-address.ts";
 export { passOver } from "./apply-event.ts";
 export { type ChildActor, type ChildSource } from "./child-sources.ts";
-export { compile, type CompiledMachine, type CompileOptions } from "./compile.ts";
+export { compile, type AfterEnd, type CompiledMachine, type CompileOptions } from "./compile.ts";
 export { inputHash } from "./input-hash.ts";
 export { journalEntryOf } from "./journal-entry-of.ts";
 export { lint, type LintFinding, type LintRule } from "./lint.ts";

@@ -1,7 +1,7 @@
 import { MAX_REMEMBERED_MESSAGE_IDS } from "@holdfast/protocol";
 import { assign, createMachine, sendTo, setup, type AnyActorRef } from "xstate";
 import { describe, expect, test } from "vitest";
-import { passOver } from "./index.ts";
+import { passOver, type AfterEnd } from "./index.ts";
 import { typesOf } from "./testing/scenario-types.ts";
 import { GENESIS, KEY, PARENT, PERSON, Subject } from "./testing/subject.ts";
 
@@ -44,6 +44,57 @@ describe("what is not for this actor is dropped with a reason and changes nothin
       one.try({ kind: "settled", id: "s", childId: "c", childKey: "k", event: { type: "x" }, toGenesis: GENESIS }),
     ).toEqual(dropped("terminal"));
     expect(one.record).toBe(record);
+  });
+
+  test("I10: but what its type notes after the end, in its context alone", () => {
+    const afterEnd: AfterEnd = (context, { type, n }) =>
+      type === "NOTE" && n !== contextOf(one).n ? { ...Object(context), n } : undefined;
+    const one = new Subject(counter, { afterEnd, parent: PARENT }).start();
+    const contextOf = ({ record }: Subject) => Object(record.snapshot.context);
+    expect(one.send({ type: "NOTE", n: 5 })).toMatchObject({ kind: "ignored" });
+    one.send("OFF");
+    const before = one.record;
+    one.send({ type: "NOTE", n: 5 });
+    const { snapshot, rev, outbox: _sent, ...rest } = one.record;
+    const { snapshot: was, rev: _rev, outbox: _outbox, ...same } = before;
+    expect({ rest, snapshot }).toEqual({ rest: same, snapshot: { ...was, context: { n: 5 } } });
+    expect([rev, one.kinds, one.entries.at(-1)?.status]).toEqual([before.rev + 1, "journal", "done"]);
+    const noted = one.record;
+    expect(one.send({ type: "NOTE", n: 5 })).toEqual(dropped("terminal"));
+    expect(one.try({ kind: "event", id: "i", event: { type: "NOTE", n: 6 }, external: false })).toEqual(
+      dropped("terminal"),
+    );
+    expect(one.try({ ...START, id: "again" })).toEqual(dropped("already-started"));
+    const elsewhere = {
+      kind: "event",
+      id: "e",
+      event: { type: "NOTE", n: 6 },
+      external: true,
+      toGenesis: "g:7",
+    } as const;
+    expect(one.try(elsewhere)).toEqual(dropped("terminal"));
+    expect(one.record).toBe(noted);
+    one.record = { ...noted, tombstone: { endedAtMs: 1, atMs: 2 } };
+    expect(one.send({ type: "NOTE", n: 7 })).toEqual(dropped("terminal"));
+  });
+
+  test("I10: also while its children are still waited for, and it ends as it would have", () => {
+    const parent = setup({ actors: { kid: createMachine({}) } }).createMachine({
+      initial: "on",
+      context: { n: 0 },
+      invoke: { src: "kid", id: "kid" },
+      states: { on: { on: { OFF: "off" } }, off: { type: "final" } },
+    });
+    const one = new Subject(parent, {
+      actors: { kid: { closePolicy: "await" } },
+      afterEnd: (_, { n }) => ({ n }),
+    }).start();
+    one.send("OFF");
+    expect(one.record.status).toBe("closing");
+    one.send({ type: "NOTE", n: 5 });
+    expect(one.record).toMatchObject({ status: "closing", snapshot: { context: { n: 5 } } });
+    one.settle("kid", 1);
+    expect(one.record).toMatchObject({ status: "done", snapshot: { context: { n: 5 } } });
   });
 
   test("messages for another incarnation of the same key", () => {

@@ -3,10 +3,11 @@
 // Owns: which message may be applied at all.  Does not own: storing, sending, waiting.
 //   P1 unharmed      a dropped or ignored message leaves the record exactly as it is
 //   P2 once          duplicates, stale generations and other incarnations are dropped with a reason
-//   P3 terminal      a record with a final status takes nothing more
+//   P3 terminal      a final status is final: nothing more is taken but what a type notes about its ended actors, in their context alone
 //   P4 outside       whether a message came from outside is told by the caller, who knows its subject; never by its content
 import { isTerminal, parseActorKey, RuntimeFault, type ActorRecord, type ChildEntry } from "@holdfast/protocol";
 import { ActorAddress } from "./actor-address.ts";
+import { noteAfterEnd } from "./after-end.ts";
 import { applyEvent, eventDropReason } from "./apply-event.ts";
 import type { CompiledMachine } from "./compile.ts";
 import { finishStep, type Macrostep } from "./finish-step.ts";
@@ -43,6 +44,9 @@ export function step(
   if (message.kind === "start")
     return record === undefined ? start(compiled, message, env) : dropped("already-started");
   if (record === undefined) return dropped("not-started");
+  const isNotable = record.status !== "active" && message.kind === "event";
+  const noted = isNotable ? noteAfterEnd(compiled, record, message, env) : undefined;
+  if (noted !== undefined) return noted;
   if (isTerminal(record.status)) return dropped("terminal"); // P3
   switch (message.kind) {
     case "event":
@@ -148,7 +152,7 @@ export function dropReasonOf(
 ): DropReason | undefined {
   if (message.kind === "start") return record === undefined ? undefined : "already-started";
   if (record === undefined) return "not-started";
-  if (isTerminal(record.status)) return "terminal";
+  if (isTerminal(record.status)) return "terminal"; // what is noted after the end is small
   switch (message.kind) {
     case "event":
       return eventDropReason(record, message, env);

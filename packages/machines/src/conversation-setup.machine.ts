@@ -1,6 +1,7 @@
 import { IDLE_TAG } from "@holdfast/protocol";
 import { assign, emit, enqueueActions, setup } from "xstate";
 import type { z } from "zod";
+import { withoutContent } from "./after-end.ts";
 import { outcomeToResult } from "./call-outcome.ts";
 import { planReply } from "./call-plan.ts";
 import { answeredResult, type Abandonment } from "./call-result.ts";
@@ -100,13 +101,7 @@ export const conversationSetup = setup({
       event.type === "forked" ? { forks: [...(context.forks ?? []), event.fork] } : {},
     ),
     // What is left says who it was; the journal goes once nobody needs it.
-    noteDeletion: assign(({ context }) => ({
-      isDeleted: true,
-      title: undefined,
-      tags: {},
-      lastText: "",
-      agent: { ...context.agent, instructions: "" },
-    })),
+    noteDeletion: assign(({ context }) => withoutContent(context)),
     requestCondense: assign({ isCondenseRequested: true }),
     callCondenser: enqueueActions(({ context, enqueue }) => {
       const { agent, iteration, messagesTaken } = context;

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { afterEndOf } from "./after-end.ts";
+import { ConversationContext } from "./conversation-context.ts";
 import { MAX_FORKS } from "./conversation-fork.ts";
 import { listFieldsOf } from "./list-fields.ts";
 import { noEffectOf } from "./no-effect.ts";
-import { erasedFieldsOf } from "./retention.ts";
+import { erasedFieldsOf, retentionOf } from "./retention.ts";
 import { startConversation, type ConversationRig } from "./testing/conversation-rig.ts";
 import { problemOfHistory } from "./testing/provider-history.ts";
 import { askCall, readCall, reply, taskCall, testAgent } from "./testing/test-agent.ts";
@@ -358,6 +360,38 @@ describe("delete", () => {
     expect(rig.send({ type: "delete" })).toBe(false);
     rig.clock.increment(30_000);
     expect(shown(rig)).toMatchObject({ deleted: true });
+  });
+});
+
+describe("a conversation that has ended", () => {
+  const ended = answered(startConversation({ title: "secret", prompt: "go" }));
+  ended.send({ type: "close" });
+  const { context } = ended.snapshot();
+  const fork = (n: number) => ({ type: "forked", fork: `d-1.conversation.f${n}` }) as const;
+
+  test("notes its forks, each once, and is kept for them", () => {
+    const noted = ConversationContext.parse(afterEndOf("conversation", context, fork(1)));
+    expect(noted).toEqual({ ...context, forks: ["d-1.conversation.f1"] });
+    expect(afterEndOf("conversation", noted, fork(1))).toBeUndefined();
+    expect(retentionOf("conversation", noted).sharedWith).toEqual(["d-1.conversation.f1"]);
+    let full: unknown = context;
+    for (let n = 0; n < MAX_FORKS; n += 1) full = afterEndOf("conversation", full, fork(n));
+    expect(afterEndOf("conversation", full, fork(MAX_FORKS))).toBeUndefined();
+  });
+
+  test("can still be deleted, once, and is not forked afterwards", () => {
+    const noted = afterEndOf("conversation", context, { type: "delete" });
+    expect(JSON.stringify(noted)).not.toContain("secret");
+    expect(retentionOf("conversation", noted).erase).toBe(true);
+    for (const later of [{ type: "delete" }, fork(1)]) expect(afterEndOf("conversation", noted, later)).toBeUndefined();
+  });
+
+  test.each([
+    ["any other event", "conversation", context, { type: "describe", title: "x" }],
+    ["an actor of another type", "task", context, fork(1)],
+    ["a tombstone", "conversation", undefined, fork(1)],
+  ])("nothing is noted of %s", (_, type, held, event) => {
+    expect(afterEndOf(type, held, event)).toBeUndefined();
   });
 });
 

@@ -1,3 +1,4 @@
+export { afterEndOf } from "./after-end.ts";
 export { DelegateArguments } from "./call-arguments.ts";
 export { ConversationContext, MAX_PENDING_MESSAGES } from "./conversation-context.ts";
 export { ConversationEvent } from "./conversation-event.ts";

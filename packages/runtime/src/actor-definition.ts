@@ -118,6 +118,11 @@ export interface ActorDefinition {
   readonly noEffect?: (event: PlainEvent, context: unknown, value: unknown) => NoEffect;
   /** Fields for lists and filters, stored in the clear: no content of messages. */
   readonly listFields?: (context: unknown, value: unknown) => ListFields;
+  /**
+   * What an ended actor still notes of an event from outside: its context with it, or undefined when that is nothing. Pure; its status, state and
+   * output stay. Absent: an ended actor takes nothing.
+   */
+  readonly afterEnd?: (context: unknown, event: PlainEvent) => unknown;
   /** Asked once it has ended; absent: everything goes when its time is over. */
   readonly retention?: (context: unknown) => RetentionWish;
   /** What stays of its fields for lists when it goes with what started it; absent: none. */

@@ -22,6 +22,7 @@ export function compileTypes(
       compile(machine, {
         type: definition.type,
         pool: definition.pool ?? DEFAULT_POOL,
+        afterEnd: definition.afterEnd,
         childActor: (src) => {
           const child = definition.childActors?.[src];
           if (child === undefined) return undefined;

@@ -17,6 +17,7 @@ import {
   type ChildActor,
   type CompiledMachine,
   type EventMessage,
+  type AfterEnd,
   type LocalEffect,
   type StepEnv,
   type StepMessage,
@@ -38,6 +39,7 @@ export interface SubjectOptions {
   /** Every step starts from bytes. */
   readonly cold?: boolean;
   readonly limits?: StepEnv["hardLimits"];
+  readonly afterEnd?: AfterEnd;
 }
 
 /** One actor, stepped by hand. What is stepped is committed, frozen, with its outbox considered sent. */
@@ -57,6 +59,7 @@ export class Subject {
     this.compiled = compile(logic, {
       type: "subject",
       pool: "d",
+      afterEnd: options.afterEnd,
       childActor: (src) => {
         const actor = options.actors?.[src];
         return actor === undefined ? undefined : { type: src, pool: "d", ...actor };
