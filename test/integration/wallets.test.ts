@@ -1,6 +1,6 @@
 import { ASK_OWNER, defineAgent, withDelegates } from "@holdfast/agents";
 import { WalletTeller, type HoldfastClient } from "@holdfast/client";
-import { connectNats, readLast, streamPosition, type Link } from "@holdfast/jetstream";
+import { connectNats, publishStored, readLast, streamPosition, type Link } from "@holdfast/jetstream";
 import { inboxPrefixOf } from "@holdfast/process";
 import { FLEET_PRINCIPAL, parseActorKey, shardOf, subjectsOf, type Payer, type WalletState } from "@holdfast/protocol";
 import { createClient, type Client } from "holdfast";
@@ -62,6 +62,14 @@ const storedBytes = (holdfast: HoldfastClient, namespace: string, key: string): 
     const subjects = subjectsOf(namespace);
     const stored = await readLast(link, subjects.actorsStream(shard), subjects.actorSubject(shard, key));
     return Buffer.from(stored?.bytes ?? []).toString("base64");
+  });
+
+/** Overwrites the record of an actor with bytes that are none. */
+const damage = (holdfast: HoldfastClient, namespace: string, key: string): Promise<void> =>
+  withLink(async (link) => {
+    const subject = subjectsOf(namespace).actorSubject(shardOf(holdfast.manifest, parseActorKey(key).partition), key);
+    const stored = await publishStored(link, { subject, bytes: new Uint8Array([1, 2, 3]), retryForMs: 5000 });
+    if (stored.kind !== "accepted") throw new Error(`${key}: ${stored.kind}`);
   });
 
 /** Messages that were ever stored for any actor of a namespace. */
@@ -278,6 +286,17 @@ test.concurrent("150 who want money at once, of ten roots below one limit: none 
     await owner.wallets.set("root-1", { microUsd: 100_000 });
     for (const payer of [{ wallet: "root-1" }, { wallet: "root-1", own: other }])
       await expect(ask(payer, 5000)).rejects.toMatchObject(refusedBy("HF-5304", "root", "root-1"));
+
+    // Where the record of a wallet cannot be read nothing is spent, and nothing ends.
+    await damage(owner, namespace, owner.wallets.key("root-2"));
+    const client = await fleet.client();
+    clients.push(client);
+    const talk = new Talk(fleet, client);
+    const spender = { agent: echo, prompt: "prompt of c1", budget: { wallet: "root-2", whenSpent: "stop" } } as const;
+    await client.holdfast.conversations.start("c1", spender);
+    await talk.until("c1", "waiting");
+    expect(await talk.refusal("c1")).toEqual({ code: "HF-5308", scope: "root" });
+    expect(await fleet.model.requests()).toEqual([]);
   } finally {
     await Promise.all(clients.map((client) => client.close()));
     await fleet.stop();

@@ -22,7 +22,7 @@ export interface MoneyRequest {
   readonly signal: AbortSignal;
 }
 
-/** @throws RuntimeFault HF-5301, HF-5303, HF-5304 when nothing may be spent; HF-3001, HF-4008 when nobody can say so */
+/** @throws RuntimeFault HF-5301, HF-5303, HF-5304 when nothing may be spent; HF-3001, HF-5308 when nobody can say so */
 export type ReserveMoney = (request: MoneyRequest) => Promise<HeldMoney>;
 
 export interface PaidCallOptions {

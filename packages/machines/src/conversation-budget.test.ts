@@ -122,6 +122,22 @@ describe("a wallet that is spent", () => {
   });
 });
 
+test.each(["wait", "ask", "stop"] as const)(
+  "a wallet that cannot be asked: with %s nothing runs, nothing ends, and nobody is asked",
+  (whenSpent) => {
+    const rig = start({ whenSpent });
+    working(rig);
+    const before = rig.snapshot().context.usage;
+    rig.failModel({ ...refusal("root", { reason: "HF-2002" }), code: "HF-5308" });
+    expect(rig.state()).toEqual({ status: "waiting", waitingOn: "budget" });
+    expect(rig.children()).toEqual([]);
+    rig.send({ type: "resume" });
+    rig.reply(reply("done"));
+    expect(rig.state()).toEqual({ status: "idle" });
+    expect(rig.snapshot().context.usage.modelCalls).toBe(before.modelCalls + 1);
+  },
+);
+
 describe("a person who is asked", () => {
   const asked = (more: Partial<Budget> = {}) => {
     const rig = start({ whenSpent: "ask", ...more });

@@ -16,8 +16,10 @@ interface Moment {
   readonly event: ConversationMachineEvent;
 }
 
+/** Nobody can say whether it may be spent: then nothing runs, and nothing ends. */
+const CANNOT_BE_ASKED = "HF-5308";
 const RefusalError = z.looseObject({
-  code: z.enum(["HF-5301", "HF-5304"]),
+  code: z.enum(["HF-5301", "HF-5304", CANNOT_BE_ASKED]),
   message: z.string(),
   facts: z.looseObject({ scope: WalletScope, wallet: z.string(), fence: z.string().optional() }),
 });
@@ -44,10 +46,14 @@ export function refusalOf({ context, event }: Moment): BudgetRefusal | undefined
   return { scope, wallet, code: data.code, message: data.message, ...(fence !== undefined && { fence }) };
 }
 
-/** It rests until somebody lets it go on. What has begun and finds everything spent ends instead: nobody could pay for its end. */
+/**
+ * It rests until somebody lets it go on. What has begun and finds everything spent ends instead: nobody could pay for its end.
+ * Where nobody can say whether it is spent, nothing ends.
+ */
 export function isToRest(moment: Moment): boolean {
   const { context } = moment;
   const refusal = refusalOf(moment);
+  if (refusal?.code === CANNOT_BE_ASKED) return true;
   if (refusal === undefined || context.budget?.whenSpent === "stop") return false;
   const { inputTokens, outputTokens } = context.usage;
   return refusal.scope !== "global" || context.budget?.whenSpent === "ask" || inputTokens + outputTokens === 0;
@@ -64,6 +70,10 @@ export const withRefusal = (moment: Moment): Partial<ConversationContext> => {
   const refusal = refusalOf(moment);
   return refusal === undefined ? {} : { refusal, iteration: Math.max(0, moment.context.iteration - 1) };
 };
+
+/** A person is asked about what is spent; that a wallet cannot be asked is nothing that an answer changes. */
+export const isToAsk = ({ budget, refusal }: ConversationContext): boolean =>
+  budget?.whenSpent === "ask" && refusal?.code !== CANNOT_BE_ASKED;
 
 export const RAISED = "The limit is raised, go on";
 export const CHEAPER = "Go on with the cheaper model";

@@ -7,7 +7,7 @@ import { planReply } from "./call-plan.ts";
 import { answeredResult, type Abandonment } from "./call-result.ts";
 import { queueWithout, startableCalls } from "./call-queue.ts";
 import { childOutcomeOf } from "./child-outcome.ts";
-import { payerOf, questionId, questionOf, withLeave, withRefusal } from "./conversation-budget.ts";
+import { isToAsk, payerOf, questionId, questionOf, withLeave, withRefusal } from "./conversation-budget.ts";
 import type { ConversationContext, Rest } from "./conversation-context.ts";
 import type { ConversationMachineEvent } from "./conversation-event.ts";
 import { conversationGuards } from "./conversation-guards.ts";
@@ -180,7 +180,7 @@ export const conversationSetup = setup({
     noteRefusal: assign(withRefusal),
     takeLeave: assign(withLeave),
     askForBudget: enqueueActions(({ context, enqueue }) => {
-      if (context.budget?.whenSpent !== "ask") return;
+      if (!isToAsk(context)) return;
       const budgetQuestion = questionId(context);
       enqueue.assign({ budgetQuestion });
       enqueue.spawnChild("ownerWait", { id: budgetQuestion, input: questionOf(context) });

@@ -69,6 +69,7 @@ export const ERROR_CATALOGUE = {
   "HF-5305": { title: "Wallet does not take this", next: "refuse" },
   "HF-5306": { title: "Wallet has to borrow first", next: "retry" },
   "HF-5307": { title: "Reservation may have ended already", next: "retry" },
+  "HF-5308": { title: "Budget cannot be asked", next: "retry" },
   "HF-6001": { title: "Wait is closed", next: "refuse" },
   "HF-6002": { title: "Answer does not fit the question", next: "refuse" },
   "HF-6003": { title: "Somebody else is asked", next: "refuse" },

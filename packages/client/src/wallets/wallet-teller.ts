@@ -1,4 +1,12 @@
-import { RuntimeFault, WalletState, type Amount, type Payer, type PlainEvent, type Sum } from "@holdfast/protocol";
+import {
+  RuntimeFault,
+  toPlainFault,
+  WalletState,
+  type Amount,
+  type Payer,
+  type PlainEvent,
+  type Sum,
+} from "@holdfast/protocol";
 import { setTimeout as delay } from "node:timers/promises";
 import type { HoldfastClient } from "../holdfast-client.ts";
 import type { SendResult } from "../message-sender.ts";
@@ -67,8 +75,17 @@ export class WalletTeller {
     this.#randomHex = randomHex;
   }
 
-  /** @throws RuntimeFault HF-5301, HF-5303, HF-5304 with `scope` in its facts; HF-3001 without a wallet, HF-4008 without an answer (T1) */
+  /** @throws RuntimeFault HF-5301, HF-5303, HF-5304, HF-5308 (T1) with `scope` in their facts; HF-3001 without a wallet */
   async reserve(request: AttemptRequest): Promise<Reservation> {
+    try {
+      return await this.#reserve(request);
+    } catch (error) {
+      const isTold = error instanceof RuntimeFault && error.next === "refuse";
+      throw isTold || request.signal.aborted ? error : unaskable(request.payer, error);
+    }
+  }
+
+  async #reserve(request: AttemptRequest): Promise<Reservation> {
     const { payer, job, estimate, maximum } = request;
     const { pass } = payer;
     const wallet = await this.#walletOf(payer);
@@ -283,6 +300,12 @@ const withoutPrice = ({ walletId, scope }: WalletState): RuntimeFault =>
     `Wallet ${walletId}: it has a limit in money, and the model no price. Give the model a price in its agent.`,
     { facts: { wallet: walletId, scope } },
   );
+function unaskable({ wallet, own }: Payer, error: unknown): RuntimeFault {
+  const { code, message } = toPlainFault(error, "HF-4008");
+  return new RuntimeFault("HF-5308", `Nobody can say whether it may be spent, so nothing is: ${message}`, {
+    facts: { wallet: own?.id ?? wallet, scope: own === undefined ? "root" : "task", reason: code },
+  });
+}
 const noWallet = (wallet: string): RuntimeFault =>
   new RuntimeFault(
     "HF-3001",
