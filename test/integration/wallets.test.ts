@@ -207,6 +207,10 @@ test.concurrent("a fence stays over a SIGKILL byte for byte: what is queued stay
       await talk.until(id, "idle");
     }
     expect((await talk.wallet()).fence).toBeUndefined();
+    const said: string[] = [];
+    for await (const { event } of holdfast.events({ subject: "wallet.w1.*", from: "first", follow: false }))
+      said.push(`${event.type} ${String(event.data["fenceId"])}`);
+    expect(said).toEqual(["holdfast.wallet.fenced fence-1", "holdfast.wallet.fenceLifted fence-1"]);
   } finally {
     await client?.close();
     await fleet.stop();

@@ -1,4 +1,4 @@
-import { partitionsOf, shardOf, subjectsOf, type Manifest } from "@holdfast/protocol";
+import { EventKind, partitionsOf, shardOf, subjectsOf, type Manifest } from "@holdfast/protocol";
 import { nanos } from "@nats-io/transport-node";
 
 /**
@@ -111,7 +111,7 @@ export function topologyOf(
   declarations.push(
     {
       name: names.eventsStream(0),
-      subjects: (["task", "conversation", "wait"] as const).map((kind) => names.event(kind, [">"])),
+      subjects: EventKind.options.map((kind) => names.event(kind, [">"])),
       config: { ...base(replicas), max_age: days, discard: "old", allow_direct: true },
     },
     bucket(names.stuckBucket, replicas, { max_msg_size: MAX_PARKED_BYTES }),

@@ -1,4 +1,4 @@
-import type { FailureCause } from "@holdfast/protocol";
+import type { FailureCause, WalletScope } from "@holdfast/protocol";
 
 // What the machines announce about their own life. No content of prompts, answers or questions: services read it.
 
@@ -64,4 +64,11 @@ export interface OwnerWaitEmitted {
   readonly callId: string;
   readonly assignee: string;
   readonly by?: "owner" | "default";
+}
+
+/** Announced by a wallet. */
+export interface WalletEmitted {
+  readonly type: "walletFenced" | "walletFenceLifted";
+  readonly scope: WalletScope;
+  readonly fenceId: string;
 }

@@ -7,7 +7,7 @@ export { ConversationInput, MAX_DELEGATION_DEPTH, ParentTask, PROMPT_MESSAGE_ID 
 export { ConversationOutput, Usage } from "./conversation-output.ts";
 export { conversationStatus, type ConversationState } from "./conversation-status.ts";
 export { conversationMachine } from "./conversation.machine.ts";
-export type { ConversationEmitted, OwnerWaitEmitted, TaskEmitted } from "./emitted-event.ts";
+export type { ConversationEmitted, OwnerWaitEmitted, TaskEmitted, WalletEmitted } from "./emitted-event.ts";
 export { Failure } from "./failure.ts";
 export { ModelJobInput, ToolJobInput } from "./job-input.ts";
 export { AnswerSchema } from "./json-schema-subset.ts";

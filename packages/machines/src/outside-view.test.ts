@@ -1,6 +1,6 @@
 import { AnnouncedEvent, isLifecycleEventType, LIFECYCLE_EVENTS } from "@holdfast/protocol";
 import { describe, expect, test } from "vitest";
-import type { ConversationEmitted, OwnerWaitEmitted, TaskEmitted } from "./emitted-event.ts";
+import type { ConversationEmitted, OwnerWaitEmitted, TaskEmitted, WalletEmitted } from "./emitted-event.ts";
 import { listFieldsOf } from "./list-fields.ts";
 import { MACHINES } from "./machine-table.ts";
 import { noEffectOf } from "./no-effect.ts";
@@ -127,6 +127,16 @@ describe("public events", () => {
         data: { waitId: "w1", conversationId: "c1", agent: "chief", callId: "c", assignee: "owner" },
       },
     ],
+    [
+      "wallet",
+      { type: "walletFenced", scope: "root", fenceId: "fence-1" },
+      {
+        kind: "wallet",
+        name: ["id1", "fenced"],
+        type: "holdfast.wallet.fenced",
+        data: { scope: "root", fenceId: "fence-1", walletId: "id1" },
+      },
+    ],
   ])("of a %s: %j", (type, emitted, expected) => {
     expect(publicEventOf(type, emitted, { id: "id1" })).toEqual(expected);
     expect(AnnouncedEvent.parse(expected)).toEqual(expected);
@@ -134,7 +144,7 @@ describe("public events", () => {
 
   test("whatever the machines announce has a type with a schema", () => {
     // The compiler asks for a line here when one is added there.
-    const all: Record<(ConversationEmitted | TaskEmitted | OwnerWaitEmitted)["type"], string> = {
+    const all: Record<(ConversationEmitted | TaskEmitted | OwnerWaitEmitted | WalletEmitted)["type"], string> = {
       conversationCreated: "conversation",
       conversationRunning: "conversation",
       conversationWaiting: "conversation",
@@ -166,6 +176,8 @@ describe("public events", () => {
       waitReminded: "ownerWait",
       waitReassigned: "ownerWait",
       waitEscalated: "ownerWait",
+      walletFenced: "wallet",
+      walletFenceLifted: "wallet",
     };
     const types = Object.entries(all).map(
       ([type, actor]) => publicEventOf(actor, { type, agent: "a", callId: "c", waitId: "w" }, { id: "x" })?.type,
@@ -182,6 +194,7 @@ describe("public events", () => {
     ["task", { type: "conversationIdle", agent: "a" }],
     ["task", { type: "taskStarted" }],
     ["ownerWait", { type: "waitOpened" }],
+    ["ownerWait", { type: "walletFenced", scope: "root", fenceId: "f" }],
     ["conversation", { type: "somethingElse", agent: "a" }],
   ])("of a %s, not %j", (type, emitted) => {
     expect(publicEventOf(type, emitted, { id: "t" })).toBeUndefined();

@@ -1,10 +1,10 @@
-import type { PlainEvent } from "@holdfast/protocol";
+import type { EventKind, PlainEvent } from "@holdfast/protocol";
 import { z } from "zod";
 import { presentFields } from "./present-fields.ts";
 
 /** A lifecycle event as services see it: where it is published (`name`: the tokens after the kind), and what it says. */
 export interface PublicEvent {
-  readonly kind: "task" | "conversation" | "wait";
+  readonly kind: EventKind;
   readonly name: readonly string[];
   /** CloudEvents type. */
   readonly type: string;
@@ -26,18 +26,20 @@ const Announced = z.object({
   waitId: z.string().optional(),
   assignee: z.string().optional(),
   by: z.string().optional(),
+  scope: z.string().optional(),
+  fenceId: z.string().optional(),
 });
 
 /**
  * The public event for something that a machine announced.
  *
- * Subjects: `task.<agent>.<taskId>.<event>`, `conversation.<agent>.<id>.<event>`, `wait.<waitId>.<event>`.
+ * Subjects: `task.<agent>.<taskId>.<event>`, `conversation.<agent>.<id>.<event>`, `wait.<waitId>.<event>`, `wallet.<walletId>.<event>`.
  *
  * @param type  type of the actor
  * @returns undefined when the event is not one of those the machines of this package announce
  */
 export function publicEventOf(type: string, emitted: PlainEvent, ids: AnnouncerIds): PublicEvent | undefined {
-  const [, kind, event] = /^(task|conversation|wait)([A-Z][A-Za-z]*)$/.exec(emitted.type) ?? [];
+  const [, kind, event] = /^(task|conversation|wait|wallet)([A-Z][A-Za-z]*)$/.exec(emitted.type) ?? [];
   const parsed = Announced.safeParse(emitted);
   if (event === undefined || !parsed.success) return undefined;
   const token = event.charAt(0).toLowerCase() + event.slice(1);
@@ -54,6 +56,7 @@ export function publicEventOf(type: string, emitted: PlainEvent, ids: AnnouncerI
   if (kind === "conversation" && type === "conversation" && agent !== undefined) {
     return { kind, ...said([agent, ids.id], { conversationId: ids.id }) };
   }
+  if (kind === "wallet" && type === "wallet") return { kind, ...said([ids.id], { walletId: ids.id }) };
   if (kind === "wait" && waitId !== undefined) {
     const own = type === "conversation" ? { conversationId: ids.id } : {};
     return type === "ownerWait" || type === "conversation" ? { kind, ...said([waitId], own) } : undefined;

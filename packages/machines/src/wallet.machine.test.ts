@@ -199,6 +199,11 @@ describe("B5: a fence", () => {
     expect(wallet.send(reserve("j2", "r2", amount(1)))).toEqual(APPLIED);
     wallet.send(fence("j3", "r3", amount(7)));
     expect(wallet.state().fence?.fenceId).toBe("fence-2");
+    expect(wallet.emitted).toEqual([
+      { type: "walletFenced", scope: "root", fenceId: "fence-1" },
+      { type: "walletFenceLifted", scope: "root", fenceId: "fence-1" },
+      { type: "walletFenced", scope: "root", fenceId: "fence-2" },
+    ]);
   });
 });
 

@@ -2,6 +2,7 @@ import { IDLE_TAG, type WalletState } from "@holdfast/protocol";
 import { assign, enqueueActions, setup } from "xstate";
 import type { z } from "zod";
 import { judgeWallet } from "./judge-wallet.ts";
+import type { WalletEmitted } from "./emitted-event.ts";
 import { ownIdOf } from "./own-id.ts";
 import * as change from "./wallet-changes.ts";
 import type { WalletEvent, WalletInput } from "./wallet-event.ts";
@@ -42,6 +43,7 @@ export const walletMachine = setup({
     context: {} as WalletState,
     input: {} as z.input<typeof WalletInput>,
     events: {} as MachineEvent,
+    emitted: {} as WalletEmitted,
     tags: IDLE_TAG,
   },
   guards: { isOk },
@@ -52,6 +54,10 @@ export const walletMachine = setup({
     leave: assign(changeBy("leaveUnresolved", change.withLeft)),
     setLimit: assign(changeBy("setLimit", change.withLimit)),
     closeHold: assign(changeBy("closeHold", change.withClosedHold)),
+    announce: enqueueActions(({ context, enqueue }, { type }: Pick<WalletEmitted, "type">) => {
+      const { fence } = context;
+      if (fence !== undefined) enqueue.emit({ type, scope: fence.scope, fenceId: fence.fenceId });
+    }),
     putFence: assign(changeBy("fence", (context, event) => change.withFence(context, event))),
     liftFence: assign({ fence: undefined }),
     lend: assign(changeBy("lend", change.withLoan)),
@@ -92,11 +98,23 @@ export const walletMachine = setup({
   states: {
     open: {
       tags: IDLE_TAG,
-      on: { fence: { guard: "isOk", target: "fenced", actions: "putFence" } },
+      on: {
+        fence: {
+          guard: "isOk",
+          target: "fenced",
+          actions: ["putFence", { type: "announce", params: { type: "walletFenced" } }],
+        },
+      },
     },
     fenced: {
       tags: IDLE_TAG,
-      on: { liftFence: { guard: "isOk", target: "open", actions: "liftFence" } },
+      on: {
+        liftFence: {
+          guard: "isOk",
+          target: "open",
+          actions: [{ type: "announce", params: { type: "walletFenceLifted" } }, "liftFence"],
+        },
+      },
     },
   },
 });

@@ -103,7 +103,7 @@ describe("what an actor may announce", () => {
 
   test("every type is on the subject that its name says", () => {
     for (const type of Object.keys(LIFECYCLE_EVENTS))
-      expect(type).toMatch(/^holdfast\.(task|conversation|wait)\.[a-z][A-Za-z]*$/);
+      expect(type).toMatch(/^holdfast\.(task|conversation|wait|wallet)\.[a-z][A-Za-z]*$/);
   });
 });
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { ActorKey, Genesis } from "./ids.ts";
 import { FailureCause } from "./status.ts";
+import { WalletScope } from "./wallet.ts";
 
 // Attributes travel as header values: printable, and bounded by what a header is for.
 const attribute = z
@@ -28,6 +29,8 @@ const AboutWait = z.looseObject({
   agent: id.optional(),
   assignee: id.optional(),
 });
+
+const AboutFence = z.looseObject({ walletId: id, scope: WalletScope, fenceId: id });
 
 /** CloudEvents type → schema of `data`. Later builds may add fields: readers keep those they do not know. */
 export const LIFECYCLE_EVENTS = {
@@ -62,13 +65,15 @@ export const LIFECYCLE_EVENTS = {
   "holdfast.wait.reassigned": AboutWait,
   "holdfast.wait.escalated": AboutWait,
   "holdfast.wait.consumed": AboutWait,
+  "holdfast.wallet.fenced": AboutFence,
+  "holdfast.wallet.fenceLifted": AboutFence,
 } as const satisfies Record<string, z.ZodType>;
 export type LifecycleEventType = keyof typeof LIFECYCLE_EVENTS;
 
 export const isLifecycleEventType = (type: string): type is LifecycleEventType => Object.hasOwn(LIFECYCLE_EVENTS, type);
 
 /** What a public event tells of. The second token of its subject. */
-export const EventKind = z.enum(["task", "conversation", "wait"]);
+export const EventKind = z.enum(["task", "conversation", "wait", "wallet"]);
 export type EventKind = z.infer<typeof EventKind>;
 
 /** A public event as an actor announces it: where it goes, and what it says. Types of other machines have no schema for their `data`. */

@@ -1,6 +1,7 @@
 import { formatActorKey, parseActorKey } from "./address.ts";
 import { RuntimeFault } from "./errors.ts";
 import type { ActorKey } from "./ids.ts";
+import type { EventKind } from "./lifecycle-event.ts";
 import { parsePrincipalToken, type Principal } from "./principal.ts";
 
 /** NATS limits the protocol line to 4 KiB; far below it everything stays readable. */
@@ -26,7 +27,7 @@ export interface Subjects {
   journalStream(shard: number): string;
   journal(key: ActorKey): string;
   eventsStream(shard: number): string;
-  event(kind: "task" | "conversation" | "wait", name: readonly string[]): string;
+  event(kind: EventKind, name: readonly string[]): string;
   live(key: ActorKey): string;
   readonly fleetBucket: string;
   readonly stuckBucket: string;

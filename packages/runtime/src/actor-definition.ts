@@ -1,4 +1,4 @@
-import type { AfterCrash, ClosePolicy, CrashPolicy, PlainEvent } from "@holdfast/protocol";
+import type { AfterCrash, ClosePolicy, CrashPolicy, EventKind, PlainEvent } from "@holdfast/protocol";
 import type { AnyActorLogic } from "xstate";
 
 /** What a job may know and use while it runs. */
@@ -36,7 +36,7 @@ export interface TypeLimits {
 }
 
 export interface PublicEvent {
-  readonly kind: "task" | "conversation" | "wait";
+  readonly kind: EventKind;
   readonly name: readonly string[];
   readonly type: string;
   readonly data: Readonly<Record<string, unknown>>;

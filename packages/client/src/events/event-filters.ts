@@ -21,6 +21,6 @@ export function eventFilters(subjects: Pick<Subjects, "ns" | "event">, subject: 
   }
   throw new RuntimeFault(
     "HF-1001",
-    `Subject "${subject.slice(0, 100)}": expected task.<agent>.<taskId>.<event>, conversation.<agent>.<id>.<event> or wait.<waitId>.<event>, with * for a token and > for the rest. Correct it.`,
+    `Subject "${subject.slice(0, 100)}": expected task.<agent>.<taskId>.<event>, conversation.<agent>.<id>.<event>, wait.<waitId>.<event> or wallet.<walletId>.<event>, with * for a token and > for the rest. Correct it.`,
   );
 }

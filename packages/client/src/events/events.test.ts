@@ -9,9 +9,12 @@ describe("what a subscriber asks for", () => {
     ["task.>", ["hf.main.task.>"]],
     ["hf.main.task.reader.*.completed", ["hf.main.task.reader.*.completed"]],
     ["wait.w1.opened", ["hf.main.wait.w1.opened"]],
-    [">", ["hf.main.task.>", "hf.main.conversation.>", "hf.main.wait.>"]],
-    ["hf.main.>", ["hf.main.task.>", "hf.main.conversation.>", "hf.main.wait.>"]],
-    ["*.*.c1.*", ["hf.main.task.*.c1.*", "hf.main.conversation.*.c1.*", "hf.main.wait.*.c1.*"]],
+    [">", ["hf.main.task.>", "hf.main.conversation.>", "hf.main.wait.>", "hf.main.wallet.>"]],
+    ["hf.main.>", ["hf.main.task.>", "hf.main.conversation.>", "hf.main.wait.>", "hf.main.wallet.>"]],
+    [
+      "*.*.c1.*",
+      ["hf.main.task.*.c1.*", "hf.main.conversation.*.c1.*", "hf.main.wait.*.c1.*", "hf.main.wallet.*.c1.*"],
+    ],
   ])("%s becomes filters of the events stream alone", (subject, filters) => {
     expect(eventFilters(subjectsOf("main"), subject)).toEqual(filters);
   });

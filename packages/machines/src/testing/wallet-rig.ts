@@ -17,6 +17,8 @@ export interface WalletRig {
   /** Events that changed it, as its journal has them. */
   readonly journal: readonly PlainEvent[];
   readonly stored: () => string;
+  /** What it announced. */
+  readonly emitted: readonly PlainEvent[];
   send(event: PlainEvent, principal?: Principal): Outcome;
   /** Its own timer is over. */
   look(): void;
@@ -27,6 +29,7 @@ export interface WalletRig {
 export function startWallet(input: WalletInput): WalletRig {
   const clock = new SimulatedClock();
   const journal: PlainEvent[] = [];
+  const emitted: PlainEvent[] = [];
   let stored = "";
   let last: unknown;
   const create = (snapshot?: string) => {
@@ -44,6 +47,7 @@ export function startWallet(input: WalletInput): WalletRig {
     actor.subscribe(() => {
       stored = JSON.stringify(actor.getPersistedSnapshot());
     });
+    actor.on("*", (event) => emitted.push({ ...event }));
     actor.start();
     return actor;
   };
@@ -51,6 +55,7 @@ export function startWallet(input: WalletInput): WalletRig {
   return {
     clock,
     journal,
+    emitted,
     state: () => actor.getSnapshot().context,
     value: () => actor.getSnapshot().value,
     stored: () => stored,

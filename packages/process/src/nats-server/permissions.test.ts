@@ -4,7 +4,7 @@ import { connect, PermissionViolationError, type NatsConnection } from "@nats-io
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PANIC_KEY, subjectsOf } from "@holdfast/protocol";
+import { EventKind, PANIC_KEY, subjectsOf } from "@holdfast/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startManagedNats, type ManagedNats } from "./managed-nats.ts";
 import { accountsOf, inboxPrefixOf, type NatsUserName } from "./permissions.ts";
@@ -60,7 +60,7 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
     await node.streams.add({ name: subjects.journalStream(0), subjects: [`hf.${NS}.journal.>`], allow_direct: true });
     await node.streams.add({
       name: subjects.eventsStream(0),
-      subjects: ["task", "conversation", "wait"].map((kind) => `hf.${NS}.${kind}.>`),
+      subjects: EventKind.options.map((kind) => `hf.${NS}.${kind}.>`),
     });
     for (const text of ["a", "b"]) await js("node").publish(subjects.journal(KEY), text);
     await js("node").publish(subjects.actorSubject(0, KEY), "record");
