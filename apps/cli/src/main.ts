@@ -14,7 +14,8 @@ import { panicCommands } from "./commands/panic.ts";
 import { replayCommand } from "./commands/replay.ts";
 import { renewCommand } from "./commands/renew.ts";
 import { stuckCommands } from "./commands/stuck.ts";
-import { taskCommands, waitCommands } from "./commands/task-and-wait.ts";
+import { taskCommands } from "./commands/task.ts";
+import { waitCommands } from "./commands/wait.ts";
 
 const program = new Command("holdfast")
   .description("durable actors for agents, on NATS JetStream")

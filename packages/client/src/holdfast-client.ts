@@ -24,6 +24,7 @@ import { PanicDesk } from "./panic-desk.ts";
 import { StuckDesk } from "./stuck-desk.ts";
 import { NamespaceReader } from "./namespace-reader.ts";
 import { WalletDesk } from "./wallets/wallet-desk.ts";
+import { WaitDesk } from "./waits/wait-desk.ts";
 
 export interface HoldfastClientOptions {
   readonly link: Link;
@@ -47,6 +48,8 @@ export class HoldfastClient {
   readonly read: NamespaceReader;
   readonly conversations: ConversationDesk;
   readonly wallets: WalletDesk;
+  /** Questions to people. */
+  readonly waits: WaitDesk;
   /** What is stuck, and what an operator can do about it; needs an operator's permissions. */
   readonly stuck: StuckDesk;
   /** Stops the whole fleet, and lifts that; needs an operator's permissions. */
@@ -67,6 +70,15 @@ export class HoldfastClient {
     this.panic = new PanicDesk({ link, subjects, principal, randomHex, read: this.read });
     this.conversations = new ConversationDesk(this, randomHex);
     this.wallets = new WalletDesk(this);
+    this.waits = new WaitDesk({
+      link,
+      codec,
+      subjects,
+      manifest: () => this.#manifest,
+      keyOf: (id) => this.key("ownerWait", id),
+      exists: async (key) => (await this.read.header(key)) !== undefined,
+      send: (key, event, sendOptions) => this.send(key, event, sendOptions),
+    });
     this.#sender = new MessageSender({
       link,
       codec,

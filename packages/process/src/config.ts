@@ -151,9 +151,7 @@ const SCHEMAS = {
       return z.NEVER;
     })
     .optional()
-    .describe(
-      "Who has which role: <role>=<principal>,<principal>;<role>=… The same on every node. A question to a role is answered by those who have it; operator may hand questions on.",
-    ),
+    .describe("Who has which role, the same on every node: <role>=<principal>,<principal>;<role>=<principal>."),
   HOLDFAST_ROOT: z.string().min(1).optional().describe("Folder that the file tools of agents may read."),
   HOLDFAST_OUTPUT: z.string().min(1).optional().describe("Folder that the file tools of agents may write reports to."),
   HOLDFAST_LEDGER_URL: url(/^http$/)

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { OwnerWaitContext, TaskContext } from "@holdfast/machines";
+import { TaskContext } from "@holdfast/machines";
 import { agentDigest, RuntimeFault, type RecordHeader } from "@holdfast/protocol";
 import type { HoldfastClient, StoredActor } from "@holdfast/client";
 import type { Command } from "commander";
@@ -7,19 +7,15 @@ import { table } from "../output.ts";
 import { resultText } from "../result-text.ts";
 import { withClient, type CommandContext, type GlobalOptions } from "./command-context.ts";
 
-/** Finds an actor of a type by id; ids of tasks and waits are unique, so the id is enough. */
-async function findActor(
+/** Finds a task by id; ids are unique, so the id is enough. */
+async function findTask(
   holdfast: HoldfastClient,
-  type: string,
   id: string,
 ): Promise<{ readonly header: RecordHeader; readonly actor: StoredActor }> {
-  const header = (await holdfast.read.headers(type)).find(({ key }) => key.split(".")[2] === id);
+  const header = (await holdfast.read.headers("task")).find(({ key }) => key.split(".")[2] === id);
   const actor = header === undefined ? undefined : await holdfast.read.actor(header.key);
   if (header === undefined || actor === undefined)
-    throw new RuntimeFault(
-      "HF-3001",
-      `${type} ${id}: there is none. "holdfast ${type === "task" ? "task" : "wait"} list" shows all.`,
-    );
+    throw new RuntimeFault("HF-3001", `task ${id}: there is none. "holdfast task list" shows all.`);
   return { header, actor };
 }
 
@@ -62,7 +58,7 @@ export function taskCommands(program: Command, context: CommandContext): void {
     .option("--json")
     .action((id: string, options: GlobalOptions) =>
       withClient(context, options, "client", async ({ holdfast }, output) => {
-        const { header, actor } = await findActor(holdfast, "task", id);
+        const { header, actor } = await findTask(holdfast, id);
         const value = {
           id,
           key: header.key,
@@ -82,7 +78,7 @@ export function taskCommands(program: Command, context: CommandContext): void {
     .option("--json")
     .action((id: string, options: GlobalOptions & { readonly reason?: string }) =>
       withClient(context, options, "client", async ({ holdfast }, output) => {
-        const { header } = await findActor(holdfast, "task", id);
+        const { header } = await findTask(holdfast, id);
         const result = await holdfast.send(header.key, {
           type: "cancel",
           ...(options.reason !== undefined && { reason: options.reason }),
@@ -99,62 +95,11 @@ export function taskCommands(program: Command, context: CommandContext): void {
     .option("--json")
     .action((id: string, text: string, options: GlobalOptions & { readonly messageId?: string }) =>
       withClient(context, options, "client", async ({ holdfast }, output) => {
-        const { header } = await findActor(holdfast, "task", id);
+        const { header } = await findTask(holdfast, id);
         const messageId = options.messageId ?? `m-${randomBytes(6).toString("hex")}`;
         const event = { type: "followUp", messageId, text };
         const result = await holdfast.send(header.key, event, { idempotencyKey: messageId });
         output.result({ id, messageId, result }, resultText(result));
-        if (result.kind === "refused") process.exitCode = 1;
-      }),
-    );
-}
-
-/** `holdfast wait …` */
-export function waitCommands(program: Command, context: CommandContext): void {
-  const wait = program.command("wait").description("questions that wait for a person");
-  wait
-    .command("list")
-    .option("--all", "answered ones too")
-    .option("--json")
-    .action((options: GlobalOptions & { readonly all?: boolean }) =>
-      withClient(context, options, "client", async ({ holdfast }, output) => {
-        const headers = (await holdfast.read.headers("ownerWait")).filter(
-          ({ list }) => options.all === true || list["status"] === "open",
-        );
-        const waits = [];
-        for (const { key } of headers) {
-          const actor = await holdfast.read.actor(key);
-          const question = OwnerWaitContext.safeParse(actor?.record.snapshot.context).data;
-          if (question !== undefined)
-            waits.push({
-              id: key.split(".")[2] ?? key,
-              status: question.status,
-              question: question.question,
-              options: question.options,
-              assignee: question.assignee,
-            });
-        }
-        output.result(
-          { waits },
-          table([
-            ["wait", "status", "for", "question"],
-            ...waits.map((one) => [one.id, one.status, one.assignee, one.question]),
-          ]),
-        );
-      }),
-    );
-  wait
-    .command("answer")
-    .argument("<id>")
-    .argument("<value>", "one of the options, or free text")
-    .option("--answer-id <id>", "the same id is taken once")
-    .option("--json")
-    .action((id: string, value: string, options: GlobalOptions & { readonly answerId?: string }) =>
-      withClient(context, options, "client", async ({ holdfast }, output) => {
-        const { header } = await findActor(holdfast, "ownerWait", id);
-        const answerId = options.answerId ?? `a-${randomBytes(6).toString("hex")}`;
-        const result = await holdfast.send(header.key, { type: "answer", answerId, value });
-        output.result({ id, answerId, result }, resultText(result));
         if (result.kind === "refused") process.exitCode = 1;
       }),
     );
