@@ -75,8 +75,15 @@ export class AgentFleet {
       crash === undefined
         ? [fileURLToPath(import.meta.resolve("@holdfast/node-app/main")), ["--tied"]]
         : [join(import.meta.dirname, "agent-node-under-test.ts"), [JSON.stringify(crash)]];
+    const node = await startProcess(file, args, this.nodeEnvironment(name));
+    this.#nodes.push(node);
+    return node;
+  }
+
+  /** What an agent node needs to join this fleet. */
+  nodeEnvironment(name: string): Readonly<Record<string, string>> {
     const { nats } = this.#cluster;
-    const node = await startProcess(file, args, {
+    return {
       HOLDFAST_NATS_URL: nats.url,
       HOLDFAST_NATS_USER: nats.user,
       HOLDFAST_NATS_PASSWORD: nats.password,
@@ -89,9 +96,7 @@ export class AgentFleet {
       HOLDFAST_MODEL_FIRST_TOKEN_MS: PATIENT_MS,
       HOLDFAST_MODEL_IDLE_MS: PATIENT_MS,
       ...this.#options.env,
-    });
-    this.#nodes.push(node);
-    return node;
+    };
   }
 
   /** A client with the rights of a node. */

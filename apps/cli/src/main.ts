@@ -13,6 +13,8 @@ import { operatorCommands } from "./commands/operator.ts";
 import { panicCommands } from "./commands/panic.ts";
 import { replayCommand } from "./commands/replay.ts";
 import { renewCommand } from "./commands/renew.ts";
+import { restartCommands } from "./commands/restart.ts";
+import { superviseCommand } from "./commands/supervise.ts";
 import { stuckCommands } from "./commands/stuck.ts";
 import { taskCommands } from "./commands/task.ts";
 import { waitCommands } from "./commands/wait.ts";
@@ -22,6 +24,7 @@ const program = new Command("holdfast")
   .showHelpAfterError();
 const context = {
   config: () => parseConfig(process.env),
+  environment: () => process.env,
   systemEnv: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "" },
 };
 demoCommand(program, context);
@@ -37,6 +40,8 @@ nodeCommands(program, context);
 operatorCommands(program, context);
 panicCommands(program, context);
 heldCommands(program, context);
+restartCommands(program, context);
+superviseCommand(program, context);
 replayCommand(program, context);
 renewCommand(program, context);
 stuckCommands(program, context);

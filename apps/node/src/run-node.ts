@@ -1,5 +1,5 @@
 import { boundHeap, createLogger, untilSignalled, type Config } from "@holdfast/process";
-import { RuntimeFault } from "@holdfast/protocol";
+import { PLANNED_EXIT_CODE, RuntimeFault } from "@holdfast/protocol";
 import { startNode } from "holdfast";
 import { agentActors } from "./agent-actors.ts";
 
@@ -56,6 +56,7 @@ export async function runNode({ config, tied }: RunNodeOptions): Promise<void> {
       keepTombstoneMs: config.HOLDFAST_KEEP_TOMBSTONES_HOURS * HOUR_MS,
       maxAttempts: config.HOLDFAST_MAX_ATTEMPTS,
     },
+    process: { exitProof: config.HOLDFAST_EXIT_PROOF, successorToken: config.HOLDFAST_RESTART_TOKEN },
     telemetry,
   });
   process.stdout.write(`${JSON.stringify({ node: name, incarnation: node.incarnation })}\n`);
@@ -63,7 +64,8 @@ export async function runNode({ config, tied }: RunNodeOptions): Promise<void> {
   const ending = await Promise.race([signalled, node.ending]);
   if (ending.kind === "replaced") throw ending.fault;
   if (ending.kind === "signalled") telemetry.info("node.signalled", { signal: ending.signal });
-  signals.now.addEventListener("abort", () => void node.stop().then(() => process.exit(0)), { once: true });
+  const exitCode = ending.kind === "restartAsked" ? PLANNED_EXIT_CODE : 0;
+  signals.now.addEventListener("abort", () => void node.stop().then(() => process.exit(exitCode)), { once: true });
   await node.drain();
-  process.exit(0);
+  process.exit(exitCode);
 }

@@ -25,6 +25,8 @@ export interface NodeOverview {
   readonly silentMs: number;
   /** Revision of the newest stop flag that it has obeyed. */
   readonly stopRevision?: number;
+  /** Types of it that are held after an end that nobody acknowledged. */
+  readonly heldTypes?: readonly string[];
 }
 
 export interface PartitionOverview {
@@ -79,6 +81,7 @@ export function fleetOverview(
       custody: node.custody.length,
       silentMs,
       ...(node.stopRevision !== undefined && { stopRevision: node.stopRevision }),
+      ...(node.heldTypes !== undefined && { heldTypes: node.heldTypes }),
     };
   });
   const leases = new Map(fleet.leases.map((lease) => [lease.partition, lease]));

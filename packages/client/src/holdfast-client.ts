@@ -21,6 +21,7 @@ import type { FamilyEntry } from "./family/family-entry.ts";
 import { readFamily, type FamilyOptions } from "./family/read-family.ts";
 import { readEvents, type EventsOptions, type ReceivedEvent } from "./events/read-events.ts";
 import { PanicDesk } from "./panic-desk.ts";
+import { RestartDesk } from "./restart-desk.ts";
 import { StuckDesk } from "./stuck-desk.ts";
 import { NamespaceReader } from "./namespace-reader.ts";
 import { WalletDesk } from "./wallets/wallet-desk.ts";
@@ -54,6 +55,8 @@ export class HoldfastClient {
   readonly stuck: StuckDesk;
   /** Stops the whole fleet, and lifts that; needs an operator's permissions. */
   readonly panic: PanicDesk;
+  /** Planned restarts: what they would do, asking for one, acknowledging one; needs an operator's permissions. */
+  readonly restarts: RestartDesk;
   readonly #options: HoldfastClientOptions;
   readonly #sender: MessageSender;
   #homes: ReadonlyMap<string, string>;
@@ -68,6 +71,7 @@ export class HoldfastClient {
     this.read = new NamespaceReader({ link, codec, subjects, manifest });
     this.stuck = new StuckDesk({ link, codec, subjects, manifest, principal, randomHex, read: this.read });
     this.panic = new PanicDesk({ link, subjects, principal, randomHex, read: this.read });
+    this.restarts = new RestartDesk({ link, subjects, principal, randomHex, read: this.read, stuck: this.stuck });
     this.conversations = new ConversationDesk(this, randomHex);
     this.wallets = new WalletDesk(this);
     this.waits = new WaitDesk({

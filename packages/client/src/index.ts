@@ -9,6 +9,7 @@ export { type SendOptions, type SendResult } from "./message-sender.ts";
 export { PanicDesk, type PanicAnswers } from "./panic-desk.ts";
 export { WalletDesk, type LimitChange, type StoredWallet } from "./wallets/wallet-desk.ts";
 export { WalletTeller, type AttemptRequest, type Reservation } from "./wallets/wallet-teller.ts";
+export { RestartDesk, type RestartPlan, type RestartRow } from "./restart-desk.ts";
 export { type WaitChange } from "./waits/wait-changes.ts";
 export { WaitDesk, type BatchResult, type WaitAnswer } from "./waits/wait-desk.ts";
 export { type WaitFilter } from "./waits/wait-filter.ts";

@@ -18,9 +18,15 @@ import {
   type OpenNamespace,
 } from "@holdfast/jetstream";
 import { composeNatsPorts, type NatsPorts } from "@holdfast/nats";
-import { createSystemRandom, systemClock, systemCrc32, systemTextHash } from "@holdfast/process";
+import { createSystemRandom, systemClock, systemCrc32, systemTextHash, thisProcess } from "@holdfast/process";
 import { DEFAULT_PARTITIONS, DEFAULT_POOL, subjectsOf, type Manifest, type Principal } from "@holdfast/protocol";
-import { RuntimeNode, type ActorDefinition, type NodeEnding, type RuntimeSettings } from "@holdfast/runtime";
+import {
+  RuntimeNode,
+  type ActorDefinition,
+  type NodeEnding,
+  type NodeProcess,
+  type RuntimeSettings,
+} from "@holdfast/runtime";
 import { noCrashPoints, silentTelemetry, type CrashPoints, type Telemetry } from "@holdfast/runtime/ports";
 
 /** How to reach NATS. */
@@ -54,6 +60,8 @@ export interface StartNodeOptions {
   readonly layout?: { readonly pools?: Readonly<Record<string, number>>; readonly shards?: number };
   readonly replicas?: number;
   readonly settings?: Partial<RuntimeSettings>;
+  /** The process it lives in, for its planned restart; default: this one, without anybody who could acknowledge its end. */
+  readonly process?: Partial<NodeProcess>;
   readonly telemetry?: Telemetry;
   readonly crashPoints?: CrashPoints;
 }
@@ -162,6 +170,7 @@ export async function composeNode(
     telemetry,
     crashPoints: options.crashPoints ?? noCrashPoints,
     ...(options.settings !== undefined && { settings: options.settings }),
+    process: { ...thisProcess(), ...options.process },
   });
   await runtime.start();
   const open = links.move();

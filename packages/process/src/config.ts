@@ -6,6 +6,7 @@ import {
   principalToken,
   parsePrincipalToken,
   RuntimeFault,
+  SecretProof,
 } from "@holdfast/protocol";
 import { z } from "zod";
 
@@ -52,6 +53,12 @@ const SCHEMAS = {
     .describe("Address of a NATS server to use instead of the managed one."),
   HOLDFAST_NATS_USER: z.string().min(1).optional().describe("User on that server."),
   HOLDFAST_NATS_PASSWORD: z.string().min(1).optional().describe("Password of that user."),
+  HOLDFAST_OPERATOR_USER: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("User for what only operators may do; default: HOLDFAST_NATS_USER. Its inbox prefix is _INBOX_operator."),
+  HOLDFAST_OPERATOR_PASSWORD: z.string().min(1).optional().describe("Password of that user."),
   HOLDFAST_NATS_SERVER: z.string().min(1).optional().describe("Path of a nats-server binary, 2.10.23 or newer."),
   HOLDFAST_NATS_PORT: z.coerce
     .number()
@@ -81,6 +88,14 @@ const SCHEMAS = {
     .describe(
       "Actor types, separated by commas, of which nothing goes on by itself after its node has died: see holdfast held.",
     ),
+  HOLDFAST_EXIT_PROOF: SecretProof.optional().describe(
+    "Set by holdfast supervise: SHA-256 of the secret with which it acknowledges the end of the node.",
+  ),
+  HOLDFAST_RESTART_TOKEN: z
+    .string()
+    .regex(/^[0-9a-f]{32,128}$/, "expected 32 to 128 hex digits")
+    .optional()
+    .describe("One-shot token of the planned restart that this node is the successor of."),
   HOLDFAST_WEIGHT: z.coerce
     .number()
     .min(0.01)
@@ -190,7 +205,7 @@ const schema = z.object(SCHEMAS);
 
 export type Config = z.output<typeof schema>;
 
-const SECRET = /PASSWORD|API_KEY/;
+const SECRET = /PASSWORD|API_KEY|RESTART_TOKEN/;
 
 /**
  * Reads the configuration once; after it nothing is optional that has a default. Empty values count as unset.

@@ -9,3 +9,4 @@ export { inboxPrefixOf, type NatsUserName } from "./nats-server/permissions.ts";
 export { ManagedNats, startManagedNats, type NatsCredentials } from "./nats-server/managed-nats.ts";
 export { provideNatsServer, provideNatsServers, type ProvidedNatsServer } from "./nats-server/provide-nats-server.ts";
 export { createSystemRandom } from "./system-random.ts";
+export { thisProcess } from "./this-process.ts";

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { Incarnation } from "./incarnation.ts";
 import { ActorType, NodeName, Partition, Pool } from "./ids.ts";
+import { RestartNote, RestartRequest } from "./restart.ts";
 
 /** What a node says about itself once per heartbeat; key `node.<name>`. JSON. */
 export const Heartbeat = z.object({
@@ -27,6 +28,8 @@ export const Heartbeat = z.object({
   custody: z.array(z.string()).max(512),
   /** Revision of the newest stop flag that it has obeyed; absent while there was none, and in builds that know of none. */
   stopRevision: z.number().int().optional(),
+  /** Types of it that are held after an end that nobody acknowledged; none when absent. */
+  heldTypes: z.array(ActorType).optional(),
 });
 export type Heartbeat = z.infer<typeof Heartbeat>;
 
@@ -71,6 +74,8 @@ export const Lease = z.object({
    * note of it.
    */
   crash: z.object({ holder: Incarnation }).optional(),
+  /** It was released for this planned restart; until its actors were taken up, or set aside, by the next owner. */
+  restart: RestartNote.optional(),
   /** Broker time never goes below this for the partition. */
   floorMs: z.number(),
   /** Random token of the write attempt. */
@@ -108,6 +113,8 @@ export const DrainRequest = z.object({
   node: NodeName,
   incarnation: Incarnation,
   by: z.string().max(64),
+  /** It is to come back: it prepares that before it leaves, and ends with PLANNED_EXIT_CODE. */
+  restart: RestartRequest.optional(),
 });
 export type DrainRequest = z.infer<typeof DrainRequest>;
 

@@ -121,6 +121,26 @@ export {
   type StuckAttempt,
 } from "./stuck.ts";
 export { NEVER_RAISED, PANIC_KEY, PanicFlag, parsePanic, type PanicState } from "./stop-flag.ts";
+export {
+  exitKey,
+  ExitReport,
+  Generation,
+  judgeAcknowledgement,
+  KeptActor,
+  MAX_KEPT_ACTORS,
+  planActor,
+  PLANNED_EXIT_CODE,
+  proofOf,
+  Restart,
+  restartKey,
+  RestartNote,
+  RestartRequest,
+  restartState,
+  RestartVerdict,
+  SecretProof,
+  type AcknowledgementVerdict,
+  type RestartFacts,
+} from "./restart.ts";
 export { RESEND_EVENT, ResendRequest } from "./resend-request.ts";
 export { Suspect, Trial } from "./crash-loop.ts";
 export {

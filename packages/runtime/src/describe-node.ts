@@ -16,6 +16,7 @@ export function describeNode(
 ): Omit<Heartbeat, "v" | "name" | "incarnation" | "state"> {
   let actors = 0;
   for (const owner of owners.values()) actors += owner.cells.size;
+  const heldTypes = [...types].filter(([, { definition }]) => definition.afterCrash === "hold").map(([type]) => type);
   const machines: Record<string, string> = {};
   for (const [type, { compiled }] of types)
     machines[type] = `${compiled.stamp.version}#${compiled.stamp.hash.slice(0, 12)}`;
@@ -26,6 +27,7 @@ export function describeNode(
     ...(weight !== undefined && { weight }),
     ...(build !== undefined && { build }),
     types: [...types.keys()],
+    ...(heldTypes.length > 0 && { heldTypes }),
     formats: [...(readableFormats ?? [RECORD_FORMAT])],
     machines,
     actors,

@@ -1,4 +1,4 @@
-import { Lease, type PartitionNeeds } from "@holdfast/protocol";
+import { Lease, type PartitionNeeds, type RestartNote } from "@holdfast/protocol";
 import type { SeenLease } from "./fleet-view.ts";
 import { inheritedSequence, type StreamIdentity } from "./inherited-sequence.ts";
 import { coversNeeds, joinNeeds } from "./partition-needs.ts";
@@ -102,6 +102,7 @@ export class LeaseKeeper {
       ...(former?.late !== undefined && { late: former.late }),
       ...(crashes > 0 && { crashes }),
       ...(crash !== undefined && { crash }),
+      ...(former?.restart !== undefined && { restart: former.restart }),
       ...(stopRevision > 0 && { stop: stopOf(former, stopRevision) }),
       token: this.#options.random.hex(8),
     });
@@ -137,11 +138,11 @@ export class LeaseKeeper {
     });
   }
 
-  /** Who is to be held after the crash of the former owner is set aside. @returns false when the lease is no longer ours */
-  settleCrash(partition: string): Promise<boolean> {
+  /** Who is to be held after the end of the former owner is set aside. @returns false when the lease is no longer ours */
+  settleEnd(partition: string): Promise<boolean> {
     return this.#inTurn(partition, async (held) => {
-      const { crash, ...lease } = held.lease;
-      if (crash === undefined) return true;
+      const { crash, restart, ...lease } = held.lease;
+      if (crash === undefined && restart === undefined) return true;
       return (await this.#rewrite(partition, held, lease)) !== undefined;
     });
   }
@@ -156,9 +157,11 @@ export class LeaseKeeper {
     });
   }
 
-  release(partition: string, progress: Progress): Promise<boolean> {
+  /** @param restart  the planned restart for which it is released */
+  release(partition: string, progress: Progress, restart?: RestartNote): Promise<boolean> {
     return this.#inTurn(partition, async (held) => {
-      const next = { ...withProgress(held.lease, progress), state: "released" } as const;
+      const noted = restart === undefined ? held.lease : { ...held.lease, restart };
+      const next = { ...withProgress(noted, progress), state: "released" } as const;
       const released = await this.#rewrite(partition, held, next);
       this.#held.delete(partition);
       return released !== undefined;

@@ -2,11 +2,12 @@ import { DrainRequest, RuntimeFault } from "@holdfast/protocol";
 
 /**
  * Why a node ends although its process did not ask for it. `replaced`: another process lives under its name, and it does nothing any more.
- * `drainAsked`: an operator asked; it is leaving as planned.
+ * `drainAsked`: an operator asked; it is leaving as planned. `restartAsked`: the same, and its process is to end with PLANNED_EXIT_CODE.
  */
 export type NodeEnding =
   | { readonly kind: "replaced"; readonly fault: RuntimeFault }
-  | { readonly kind: "drainAsked"; readonly by: string };
+  | { readonly kind: "drainAsked"; readonly by: string }
+  | { readonly kind: "restartAsked"; readonly by: string; readonly id: string };
 
 export const replacedFault = (node: string): RuntimeFault =>
   new RuntimeFault(

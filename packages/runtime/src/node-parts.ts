@@ -1,4 +1,4 @@
-import { toPlainFault } from "@holdfast/protocol";
+import { poolOf, toPlainFault } from "@holdfast/protocol";
 import { PayloadStore } from "./blobs/payload-store.ts";
 import { BrokerTime } from "./broker-time.ts";
 import type { NodeServices } from "./cell-host.ts";
@@ -17,6 +17,7 @@ import { OperatorCommands } from "./quarantine/operator-commands.ts";
 import { Quarantine } from "./quarantine/quarantine.ts";
 import type { RuntimeNodeOptions } from "./runtime-node-options.ts";
 import { compileTypes } from "./served-types.ts";
+import { RestartBook } from "./restarts/restart-book.ts";
 import { resolveSettings } from "./settings.ts";
 import { NodeStop } from "./stop-flags/node-stop.ts";
 import { StopFlag } from "./stop-flags/stop-flag.ts";
@@ -32,6 +33,9 @@ export interface NodeParts {
   readonly placement: PlacementLoop;
   readonly commands: OperatorCommands;
   readonly stopFlag: StopFlag;
+  readonly restarts: RestartBook;
+  /** Whether another node lives that takes partitions of its pool. */
+  readonly isServedElsewhere: (partition: string) => boolean;
 }
 
 export interface NodeCallbacks {
@@ -53,12 +57,31 @@ export function createNodeParts(options: RuntimeNodeOptions, { replaced, stoppin
   const leases = new LeaseKeeper({ incarnation, fleet, clock, random, time, ttlMs: settings.leaseTtlMs });
   const services = createServices(options, { incarnation, settings, time, view, stopping });
   const stopFlag = new StopFlag({ fleet, telemetry, changed: () => nodeStop.obey() });
+  const isServedElsewhere = (partition: string): boolean =>
+    view
+      .liveNodes()
+      .some(
+        ({ heartbeat: { incarnation: other, state, pools: served } }) =>
+          other !== incarnation && state === "serving" && served.includes(poolOf(partition)),
+      );
+  const restarts = new RestartBook({
+    incarnation,
+    fleet,
+    view,
+    clock,
+    random,
+    telemetry,
+    settings,
+    successorToken: options.process?.successorToken,
+    isServedElsewhere,
+  });
   const partitions: PartitionSet = new PartitionSet({
     services,
     fleet,
     leases,
     view,
     stopFlag,
+    restarts,
     announce: () => membership.beat(),
     beforeTakeUp: (partition) => commands.beforeTakeUp(partition),
     moved: () => placement.plan(),
@@ -100,8 +123,9 @@ export function createNodeParts(options: RuntimeNodeOptions, { replaced, stoppin
     // What we know of the fleet is as old as our last heartbeat.
     mayPlan: () => membership.state === "serving" && !stopping.aborted && leases.isFresh && nodeStop.mayClaim,
     abilities: () => ({ ...describe(), weight: options.weight ?? 1 }),
+    isAwaited: (partition) => restarts.isAwaited(partition),
   });
-  return { view, services, membership, leases, partitions, placement, commands, stopFlag };
+  return { view, services, membership, leases, partitions, placement, commands, stopFlag, restarts, isServedElsewhere };
 }
 
 function createServices(

@@ -13,6 +13,7 @@ import { findWork, type FoundWork } from "./rehydration/find-work.ts";
 import { inParallel } from "./rehydration/in-parallel.ts";
 import { writeCheckpoint } from "./rehydration/partition-checkpoint.ts";
 import { sweepPartition } from "./rehydration/sweeper.ts";
+import type { RestartBook } from "./restarts/restart-book.ts";
 import type { StopFlag } from "./stop-flags/stop-flag.ts";
 
 export interface PartitionSetOptions {
@@ -21,6 +22,7 @@ export interface PartitionSetOptions {
   readonly leases: LeaseKeeper;
   readonly view: FleetView;
   readonly stopFlag: StopFlag;
+  readonly restarts: RestartBook;
   /** Stores a heartbeat that names the jobs this process keeps of partitions it no longer owns. */
   readonly announce: () => Promise<boolean>;
   /** A partition was taken up or given away: there may be room for the next one. */
@@ -124,7 +126,7 @@ export class PartitionSet {
       this.owners.delete(partition);
       await Promise.all([this.#keepsJobs() ? announce() : undefined, writeCheckpoint(this.#options.services, owner)]);
       await this.#options.services.crashPoints.reach("before-release", partition);
-      await this.#options.leases.release(partition, owner.progress);
+      await this.#options.leases.release(partition, owner.progress, this.#options.restarts.noteFor(partition));
       this.#options.services.telemetry.info("partition.released", {
         partition,
         epoch: owner.epoch,
@@ -224,8 +226,8 @@ export class PartitionSet {
       const detectMs = silentSinceMs === undefined ? undefined : startedAtMs - silentSinceMs;
       return {
         owner,
-        crashOf: held.lease.crash?.holder,
-        settleCrash: () => leases.settleCrash(partition),
+        hold: await this.#options.restarts.holdFor(held.lease),
+        settleEnd: () => leases.settleEnd(partition),
         previousHolder: seen?.lease.holder,
         detectMs,
         claimMs,

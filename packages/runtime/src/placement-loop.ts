@@ -20,6 +20,8 @@ export interface PlacementLoopOptions {
   /** Whether this node takes partitions, and what it knows of the fleet is fresh. */
   readonly mayPlan: () => boolean;
   readonly abilities: () => Omit<LiveNode, "name" | "incarnation">;
+  /** A partition that waits for the successor of a planned restart is nobody's to take yet. */
+  readonly isAwaited: (partition: string) => boolean;
 }
 
 /**
@@ -50,7 +52,7 @@ export class PlacementLoop {
   }
 
   #planNow(): void {
-    const { name, pools, scheme, view, partitions, settings } = this.#options;
+    const { name, pools, scheme, view, partitions, settings, isAwaited } = this.#options;
     const nodes = this.#nodes();
     const all = allPartitionsOf(scheme);
     const isOwned = (partition: string): boolean => {
@@ -63,7 +65,7 @@ export class PlacementLoop {
     );
     const plan = planPlacement({
       me: name,
-      partitions: pools.flatMap((pool) => partitionsOf(scheme, pool)),
+      partitions: pools.flatMap((pool) => partitionsOf(scheme, pool)).filter((each) => !isAwaited(each)),
       nodes,
       leaseOf: (partition) => {
         const seen = view.leases.get(partition);

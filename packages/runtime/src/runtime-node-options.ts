@@ -56,4 +56,17 @@ export interface RuntimeNodeOptions {
   readonly telemetry: Telemetry;
   readonly crashPoints: CrashPoints;
   readonly settings?: Partial<RuntimeSettings>;
+  /** What a planned restart of this process says of it; absent: it cannot be acknowledged by a supervisor. */
+  readonly process?: NodeProcess;
+}
+
+/** The process that a node lives in, for its planned restart. */
+export interface NodeProcess {
+  readonly pid: number;
+  /** By the clock of its machine, Unix ms. */
+  readonly startedAtMs: number;
+  /** SHA-256 of the secret with which the one who started it acknowledges its end. */
+  readonly exitProof?: string | undefined;
+  /** One-shot token of the restart that it is the successor of. */
+  readonly successorToken?: string | undefined;
 }

@@ -1,4 +1,4 @@
-import { toPlainFault } from "@holdfast/protocol";
+import { RuntimeFault, toPlainFault, type DrainRequest, type Restart } from "@holdfast/protocol";
 import type { FleetView } from "./fleet-view.ts";
 import type { FlowControl } from "./flow-control.ts";
 import type { JobTable } from "./job-table.ts";
@@ -9,6 +9,7 @@ import type { PartitionOwner } from "./partition-owner.ts";
 import type { FleetValue } from "./ports/index.ts";
 import type { RuntimeNodeOptions } from "./runtime-node-options.ts";
 import { reportLint } from "./served-types.ts";
+import { prepareRestart } from "./restarts/prepare-restart.ts";
 import type { RuntimeSettings } from "./settings.ts";
 
 /**
@@ -18,6 +19,7 @@ import type { RuntimeSettings } from "./settings.ts";
  *   N1 claim, then act: nothing of a partition starts before its lease is ours
  *   N2 a greater epoch ends our part of a partition at once, its jobs included
  *   N3 a planned leave moves ownership at once and keeps custody of running jobs until they settle or the grace time ends (F22)
+ *   N5 a process that is to come back has stored that, and what it keeps, before it leaves anything
  *   N4 nobody is waited for who does not answer for longer than a lease lasts: by then others own what was ours
  */
 export class RuntimeNode {
@@ -28,6 +30,8 @@ export class RuntimeNode {
   readonly #stopping = new AbortController();
   readonly #ending = Promise.withResolvers<NodeEnding>();
   #draining: Promise<void> | undefined;
+  /** An operator has asked it to leave. */
+  #isAsked = false;
   #watch: { stop(): Promise<void> } | undefined;
 
   constructor(options: RuntimeNodeOptions) {
@@ -145,8 +149,9 @@ export class RuntimeNode {
   }
 
   #seen(value: FleetValue): void {
-    const { membership, partitions, stopFlag } = this.#parts;
+    const { membership, partitions, stopFlag, restarts } = this.#parts;
     this.view.take(value);
+    restarts.take(value);
     stopFlag.take(value);
     if (value.key === `drain.${this.name}`) this.#obey(value);
     if (value.key === "manifest" && membership.state !== "joining") void this.#layoutChanged();
@@ -162,11 +167,43 @@ export class RuntimeNode {
   /** An operator asks this incarnation to leave as planned. */
   #obey({ bytes }: FleetValue): void {
     const request = readDrainRequest(bytes);
-    if (request?.incarnation !== this.incarnation || this.#draining !== undefined) return;
+    if (request?.incarnation !== this.incarnation || this.#isAsked || this.#draining !== undefined) return;
+    this.#isAsked = true; // N5: whatever asks later changes nothing
     this.#options.telemetry.info("node.drain-asked", { node: this.name, by: request.by });
-    this.#ending.resolve({ kind: "drainAsked", by: request.by });
-    this.drain().catch((error: unknown) =>
+    this.#leaveAsAsked(request).catch((error: unknown) =>
       this.#options.telemetry.error("node.drain-failed", { reason: toPlainFault(error, "HF-4001").message }),
+    );
+  }
+
+  /** N5. */
+  async #leaveAsAsked(request: DrainRequest): Promise<void> {
+    const { by, restart } = request;
+    if (restart === undefined) this.#ending.resolve({ kind: "drainAsked", by });
+    else {
+      const prepared = await this.#prepareRestart(request);
+      this.#isAsked = prepared !== undefined;
+      if (prepared === undefined) throw new RuntimeFault("HF-4008", `Restart ${restart.id}: it could not be stored.`);
+      this.#ending.resolve({ kind: "restartAsked", by, id: prepared.id });
+    }
+    await this.drain();
+  }
+
+  #prepareRestart(request: DrainRequest): Promise<Restart | undefined> {
+    const { services, restarts, partitions, isServedElsewhere } = this.#parts;
+    const { process, ports } = this.#options;
+    const { pid = 0, startedAtMs = 0, exitProof } = process ?? {};
+    const generation = { incarnation: this.incarnation, pid, startedAtMs };
+    return prepareRestart(
+      {
+        services,
+        fleet: ports.fleet,
+        book: restarts,
+        owners: partitions.owners,
+        generation,
+        exitProof,
+        isServedElsewhere,
+      },
+      request,
     );
   }
 
@@ -181,6 +218,7 @@ export class RuntimeNode {
   async #tick(): Promise<void> {
     // At once again: who waits for the next turn may come later than the third heartbeat of another (F18).
     for (let tries = 0; tries < 3 && !(await this.#parts.membership.beat()); tries += 1);
+    await this.#parts.restarts.tick().catch(() => undefined); // tried again with the next heartbeat
     this.#plan();
     // Who dies between two turns is found when its TTL is over, not at the turn after that.
     const silentInMs = this.view.msUntilSilence;

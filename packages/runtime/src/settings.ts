@@ -48,6 +48,8 @@ export interface RuntimeSettings {
   readonly keepEndedMs: number;
   /** The pending jobs of an actor that was held for this long end as cancelled. */
   readonly keepHeldMs: number;
+  /** What waits for the successor of a planned restart is taken by anybody after this time without an acknowledgement. */
+  readonly restartWaitMs: number;
   /** The same of one that was deleted; its journal goes at once. Long enough for whoever is about to share it. */
   readonly eraseAfterMs: number;
   /** A tombstone that nobody needs any more goes after this time, and its journal with it. */
@@ -91,6 +93,7 @@ export const DEFAULT_SETTINGS: RuntimeSettings = {
   movesAtOnce: 2,
   keepEndedMs: 7 * DAY_MS,
   keepHeldMs: 30 * DAY_MS,
+  restartWaitMs: 10_000,
   eraseAfterMs: 60_000,
   keepTombstoneMs: 30 * DAY_MS,
   retentionMs: 3_600_000,

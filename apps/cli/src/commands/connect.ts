@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
-import type { Config } from "@holdfast/process";
+import { inboxPrefixOf, type Config } from "@holdfast/process";
 import { parsePrincipalToken } from "@holdfast/protocol";
-import { createClient, type Client } from "holdfast";
+import { createClient, type Client, type NatsOptions } from "holdfast";
 import { readStackFile, tryStackFile, type StackFile } from "../stack/stack-file.ts";
 
 /**
@@ -17,8 +17,7 @@ export async function connect(config: Config, user: "client" | "operator"): Prom
       nats: {
         servers: [config.HOLDFAST_NATS_URL],
         timeoutMs,
-        ...(config.HOLDFAST_NATS_USER !== undefined && { user: config.HOLDFAST_NATS_USER }),
-        ...(config.HOLDFAST_NATS_PASSWORD !== undefined && { password: config.HOLDFAST_NATS_PASSWORD }),
+        ...credentialsOf(config, user),
       },
       namespace: config.HOLDFAST_NAMESPACE,
       principal,
@@ -35,3 +34,11 @@ export async function connect(config: Config, user: "client" | "operator"): Prom
 /** Facts about the local stack, when one runs. */
 export const localStack = (config: Config): Promise<StackFile | undefined> =>
   tryStackFile(resolve(config.HOLDFAST_HOME));
+
+function credentialsOf(config: Config, as: "client" | "operator"): Partial<NatsOptions> {
+  const { HOLDFAST_OPERATOR_USER: operator, HOLDFAST_OPERATOR_PASSWORD: word } = config;
+  if (as === "operator" && operator !== undefined)
+    return { user: operator, inboxPrefix: inboxPrefixOf(as), ...(word !== undefined && { password: word }) };
+  const { HOLDFAST_NATS_USER: user, HOLDFAST_NATS_PASSWORD: password } = config;
+  return { ...(user !== undefined && { user }), ...(password !== undefined && { password }) };
+}

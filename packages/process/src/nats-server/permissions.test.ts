@@ -4,7 +4,7 @@ import { connect, PermissionViolationError, type NatsConnection } from "@nats-io
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { EventKind, PANIC_KEY, subjectsOf } from "@holdfast/protocol";
+import { EventKind, exitKey, PANIC_KEY, subjectsOf } from "@holdfast/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startManagedNats, type ManagedNats } from "./managed-nats.ts";
 import { accountsOf, inboxPrefixOf, type NatsUserName } from "./permissions.ts";
@@ -116,8 +116,8 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
     expect([first.duplicate, again.duplicate, again.seq]).toEqual([false, true, first.seq]);
   });
 
-  test.each(["drain.node-a", PANIC_KEY])(
-    "operator writes %s: it asks a node to leave, and stops the fleet",
+  test.each(["drain.node-a", PANIC_KEY, exitKey("node-a")])(
+    "operator writes %s: it asks a node to leave, stops the fleet, and says how a node has ended",
     async (key) => {
       const asked = await js("operator").publish(`$KV.${subjects.fleetBucket}.${key}`, "{}");
       expect(asked.stream).toBe(`KV_${subjects.fleetBucket}`);
@@ -228,6 +228,9 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
     ["client", `$KV.${subjects.fleetBucket}.drain.node-a`],
     ["client", `$KV.${subjects.fleetBucket}.${PANIC_KEY}`],
     ["subscriber", `$KV.${subjects.fleetBucket}.${PANIC_KEY}`],
+    ["node", `$KV.${subjects.fleetBucket}.${exitKey("node-a")}`],
+    ["client", `$KV.${subjects.fleetBucket}.${exitKey("node-a")}`],
+    ["subscriber", `$KV.${subjects.fleetBucket}.${exitKey("node-a")}`],
     ["operator", `$KV.${subjects.idempotencyBucket}.k1`],
     ["subscriber", subjects.event("task", ["reader", "t1", "completed"])],
     ["subscriber", subjects.inbox(KEY)],
@@ -309,11 +312,11 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
 describe("the accounts block", () => {
   const passwords = { node: "n", client: "c", operator: "o", subscriber: "s" };
 
-  test("names every principal and every shard, and only the node user is unrestricted", () => {
+  test("names every principal and every shard, and the node user may do all but say how a node has ended", () => {
     const principals = ["person-local", "service-billing"];
     const { accounts } = accountsOf({ ns: NS, shards: 3, principals, passwords });
     const [client] = accounts["HOLDFAST_CLIENT"]?.users ?? [];
-    const allowed = client?.permissions?.publish.allow ?? [];
+    const allowed = client?.permissions.publish.allow ?? [];
     expect(allowed.filter((subject) => subject.startsWith("hf."))).toEqual([
       "hf.main.in.person-local.>",
       "hf.main.in.service-billing.>",
@@ -322,8 +325,9 @@ describe("the accounts block", () => {
     expect(infos).toHaveLength(3);
     const unrestricted = Object.values(accounts)
       .flatMap(({ users }) => users)
-      .filter(({ permissions }) => permissions === undefined);
-    expect(unrestricted).toEqual([{ user: "node", password: "n" }]);
+      .filter(({ permissions }) => permissions.publish.allow === undefined);
+    const deny = [`$KV.${subjectsOf(NS).fleetBucket}.exit.*`];
+    expect(unrestricted).toEqual([{ user: "node", password: "n", permissions: { publish: { deny } } }]);
   });
 
   test("opens nothing to every account: each export names the accounts it is for", () => {

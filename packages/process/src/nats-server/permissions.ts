@@ -1,4 +1,4 @@
-import { EventKind, PANIC_KEY, subjectsOf } from "@holdfast/protocol";
+import { EventKind, exitKey, PANIC_KEY, subjectsOf } from "@holdfast/protocol";
 
 /** The users of a server that Holdfast starts. */
 export type NatsUserName = "node" | "client" | "operator" | "subscriber";
@@ -17,9 +17,9 @@ export interface PermissionOptions {
 interface UserConfig {
   readonly user: string;
   readonly password: string;
-  readonly permissions?: {
-    readonly publish: { readonly allow: readonly string[] };
-    readonly subscribe: { readonly allow: readonly string[] };
+  readonly permissions: {
+    readonly publish: { readonly allow?: readonly string[]; readonly deny?: readonly string[] };
+    readonly subscribe?: { readonly allow: readonly string[] };
   };
 }
 
@@ -56,8 +56,8 @@ interface Grants {
 /**
  * Who may do what on a server that Holdfast starts. Pure.
  *
- * `node` has the fleet account to itself. `client` (a gateway or a program acting for its principals) and `operator` (reads everything, asks
- * nodes to leave, stops the fleet, leaves commands for them, changes nothing itself) and `subscriber` (hears and reads public events, nothing else) live in
+ * `node` has the fleet account to itself, and may do anything there but say how a node has ended. `client` (a gateway or a program acting for its principals) and `operator` (reads everything, asks
+ * nodes to leave, stops the fleet, says how nodes have ended, leaves commands for them, changes nothing itself) and `subscriber` (hears and reads public events, nothing else) live in
  * accounts of their own and see only what is imported. Permissions inside one account would not hold them: the server sends
  * its answer to whatever reply subject a request names and checks no permission for it, so whoever may read a stream raw could have any
  * stored bytes published as an actor's record or as a node's message. An imported request answers into the account of the one who asked.
@@ -70,13 +70,18 @@ export function accountsOf(options: PermissionOptions): AccountsConfig {
     accounts: {
       [FLEET_ACCOUNT]: {
         jetstream: "enabled",
-        users: [{ user: "node", password: options.passwords.node }],
+        users: [{ user: "node", password: options.passwords.node, permissions: nodeLimits(options) }],
         exports: exportsFor(guests),
       },
       ...Object.fromEntries(guests.map((guest) => [guest.account, guestAccount(guest, options.passwords[guest.user])])),
     },
   };
 }
+
+/** A node never says how a node has ended. */
+const nodeLimits = ({ ns }: PermissionOptions): UserConfig["permissions"] => ({
+  publish: { deny: [`$KV.${subjectsOf(ns).fleetBucket}.${exitKey("*")}`] },
+});
 
 /** Inbox prefix each user must give to its client library; no other inbox is open to it. */
 export const inboxPrefixOf = (user: NatsUserName): string => `_INBOX_${user}`;
@@ -106,6 +111,7 @@ function operatorGrants({ ns, shards }: PermissionOptions): Grants {
       ...reads.requests,
       `$KV.${subjectsOf(ns).fleetBucket}.drain.*`,
       `$KV.${subjectsOf(ns).fleetBucket}.${PANIC_KEY}`,
+      `$KV.${subjectsOf(ns).fleetBucket}.${exitKey("*")}`,
       // Commands to nodes; what nodes make of them is in other keys of the bucket.
       `$KV.${subjectsOf(ns).stuckBucket}.command.>`,
       "$JS.API.STREAM.NAMES",

@@ -13,6 +13,7 @@ import {
 import type { ActorDefinition } from "../actor-definition.ts";
 import type { CrashPoint, Telemetry } from "../ports/index.ts";
 import { RuntimeNode } from "../runtime-node.ts";
+import type { NodeProcess } from "../runtime-node-options.ts";
 import type { RuntimeSettings } from "../settings.ts";
 import { ManualClock, MemoryBroker, SeededRandom, type ConnectedNode, type FaultRates } from "../testing/index.ts";
 import { GatedLog } from "./gated-log.ts";
@@ -31,6 +32,7 @@ export interface StartOptions {
   readonly pools?: readonly string[];
   readonly weight?: number;
   readonly readableFormats?: readonly number[];
+  readonly process?: NodeProcess;
 }
 
 /** One line of a node's log. */
@@ -189,6 +191,7 @@ export class MemoryFleet {
       definitions: options.definitions ?? testActors(this.desk),
       pools: options.pools ?? ["d"],
       ...(options.weight !== undefined && { weight: options.weight }),
+      ...(options.process !== undefined && { process: options.process }),
       ...(options.readableFormats !== undefined && { readableFormats: options.readableFormats }),
       scheme: this.broker.scheme,
       codec: this.codec,

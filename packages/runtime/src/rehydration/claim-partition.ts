@@ -2,7 +2,7 @@ import type { RecoveryReport } from "@holdfast/protocol";
 import type { NodeServices } from "../cell-host.ts";
 import type { PartitionOwner } from "../partition-owner.ts";
 import type { FoundWork } from "./find-work.ts";
-import { holdAfterCrash } from "../holds/hold-after-crash.ts";
+import { holdAfterEnd, type HoldOrder } from "../holds/hold-after-end.ts";
 import { inParallel } from "./in-parallel.ts";
 import { writeCheckpoint } from "./partition-checkpoint.ts";
 
@@ -11,10 +11,10 @@ export interface TakenPartition {
   readonly previousHolder: string | undefined;
   readonly detectMs: number | undefined;
   readonly claimMs: number;
-  /** Incarnation that ended without having left; undefined when nobody is to be held for it. */
-  readonly crashOf: string | undefined;
-  /** Who is to be held for it was set aside. */
-  readonly settleCrash: () => Promise<boolean>;
+  /** Who is to be set aside for how the former owner ended; undefined for nobody. */
+  readonly hold: HoldOrder | undefined;
+  /** They were. */
+  readonly settleEnd: () => Promise<boolean>;
 }
 
 /**
@@ -32,10 +32,8 @@ export async function takeUpPartition(
   const { clock } = services;
   const foundAtMs = clock.monotonicMs();
   await services.crashPoints.reach("after-barrier", owner.partition);
-  if (taken.crashOf !== undefined) {
-    await holdAfterCrash(services, found.live.keys(), taken.crashOf);
-    await taken.settleCrash(); // if it fails, the next owner sets them aside again
-  }
+  if (taken.hold !== undefined) await holdAfterEnd(services, found.live.keys(), taken.hold);
+  await taken.settleEnd(); // if it fails, the next owner sets them aside again
   owner.cutOff?.list(found.live.keys());
   await owner.open();
   const live = new Map(found.live);
