@@ -8,7 +8,7 @@ export { HoldfastClient, type HoldfastClientOptions, type StartOptions } from ".
 export { type SendOptions, type SendResult } from "./message-sender.ts";
 export { PanicDesk, type PanicAnswers } from "./panic-desk.ts";
 export { WalletDesk, type LimitChange, type StoredWallet } from "./wallets/wallet-desk.ts";
-export { WalletTeller, type AttemptRequest, type Reservation } from "./wallets/wallet-teller.ts";
+export { WalletTeller, type AttemptRequest, type Reservation, type WalletHost } from "./wallets/wallet-teller.ts";
 export { RestartDesk, type RestartPlan, type RestartRow } from "./restart-desk.ts";
 export { type WaitChange } from "./waits/wait-changes.ts";
 export { WaitDesk, type BatchResult, type WaitAnswer } from "./waits/wait-desk.ts";

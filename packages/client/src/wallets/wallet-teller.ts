@@ -8,8 +8,7 @@ import {
   type Sum,
 } from "@holdfast/protocol";
 import { setTimeout as delay } from "node:timers/promises";
-import type { HoldfastClient } from "../holdfast-client.ts";
-import type { SendResult } from "../message-sender.ts";
+import type { SendOptions, SendResult } from "../message-sender.ts";
 import { faultOfWallet } from "./wallet-fault.ts";
 
 /** What one physical attempt of a model call may cost. */
@@ -22,6 +21,21 @@ export interface AttemptRequest {
   readonly maximum: Amount;
   /** Ends the wait for money that others hold. */
   readonly signal: AbortSignal;
+}
+
+/** What a teller needs of a client. */
+export interface WalletHost {
+  key(type: string, id: string): string;
+  start(type: string, id: string, input: object): Promise<SendResult>;
+  send(key: string, event: PlainEvent, options: SendOptions): Promise<SendResult>;
+  readonly read: {
+    header(key: string): Promise<{ readonly list: Readonly<Record<string, unknown>> } | undefined>;
+    actor(
+      key: string,
+    ): Promise<
+      { readonly record: { readonly rev: number; readonly snapshot: { readonly context?: unknown } } } | undefined
+    >;
+  };
 }
 
 /** Money that is held for an attempt. Exactly one of its ends is told; each is repeated until the wallet has it. */
@@ -58,7 +72,7 @@ type Refusal = Extract<SendResult, { kind: "refused" }>;
  *   T6 a copy of a reservation that comes late holds nothing: each says how many ends the wallet had, and one that is too old is refused
  */
 export class WalletTeller {
-  readonly #holdfast: HoldfastClient;
+  readonly #holdfast: WalletHost;
   readonly #randomHex: (bytes: number) => string;
   /** Wallet → the look for money that comes back to it: one at a time. */
   readonly #looks = new Map<string, Promise<boolean>>();
@@ -70,7 +84,7 @@ export class WalletTeller {
   /** Wallet → ends that it has at least: those it told, and those that it was told of since (T6). */
   readonly #ends = new Map<string, { ends: number }>();
 
-  constructor(holdfast: HoldfastClient, randomHex: (bytes: number) => string) {
+  constructor(holdfast: WalletHost, randomHex: (bytes: number) => string) {
     this.#holdfast = holdfast;
     this.#randomHex = randomHex;
   }
