@@ -42,5 +42,9 @@ export const ActorKey = z
   );
 export type ActorKey = z.infer<typeof ActorKey>;
 
+/** Place of a runner: a sandbox, and the credentials it was given. One NATS token, also part of a user's name. */
+export const Seat = z.string().regex(/^[A-Za-z0-9_]{1,32}$/, "1 to 32 characters of A-Z, a-z, 0-9 and _");
+export type Seat = z.infer<typeof Seat>;
+
 export const NodeName = z.string().regex(/^[A-Za-z0-9_-]{1,32}$/, "1 to 32 characters of A-Z, a-z, 0-9, _ and -");
 export type NodeName = z.infer<typeof NodeName>;

@@ -36,7 +36,18 @@ export {
   RecoveryReport,
 } from "./fleet.ts";
 export { fnv1a32, fnv1a32Bytes, hash128, sha256Hex } from "./hash.ts";
-export { Namespace, ExternalId, ActorId, ActorType, Partition, Pool, Genesis, ActorKey, NodeName } from "./ids.ts";
+export {
+  Namespace,
+  ExternalId,
+  ActorId,
+  ActorType,
+  Partition,
+  Pool,
+  Genesis,
+  ActorKey,
+  NodeName,
+  Seat,
+} from "./ids.ts";
 export { JournalEntry, JournalBatch } from "./journal-entry.ts";
 export {
   AnnouncedEvent,

@@ -29,6 +29,9 @@ export interface Subjects {
   eventsStream(shard: number): string;
   event(kind: EventKind, name: readonly string[]): string;
   live(key: ActorKey): string;
+  /** What a host says to the runner of a seat over one connection; `*` for every connection. */
+  toRunner(seat: string, connection: string): string;
+  fromRunner(seat: string, connection: string): string;
   readonly fleetBucket: string;
   readonly stuckBucket: string;
   readonly idempotencyBucket: string;
@@ -79,6 +82,9 @@ export function subjectsOf(ns: string): Subjects {
     eventsStream: (shard) => `HF_${upper}_EVENTS_${shard}`,
     event: (kind, name) => checked(`hf.${ns}.${kind}.${name.join(".")}`),
     live: (key) => checked(`hf.${ns}.live.${parseActorKey(key).type}.${parseActorKey(key).id}`),
+    // Not below `hf.<ns>`, which operators hear: an opening holds the token of its seat.
+    toRunner: (seat, connection) => checked(`hfr.${ns}.${seat}.in.${connection}`),
+    fromRunner: (seat, connection) => checked(`hfr.${ns}.${seat}.out.${connection}`),
     fleetBucket: `hf_${ns}_fleet`,
     stuckBucket: `hf_${ns}_stuck`,
     idempotencyBucket: `hf_${ns}_idem`,

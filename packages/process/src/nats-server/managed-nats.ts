@@ -8,7 +8,7 @@
 import type { DurabilityClass } from "./server-config.ts";
 import { launchServer, type LaunchedServer, type LaunchOptions } from "./launch-server.ts";
 import { NatsServerFault } from "./nats-server-fault.ts";
-import type { NatsUserName } from "./permissions.ts";
+import { passwordOf, type NatsUserName } from "./permissions.ts";
 import { claimStore, type StoreClaim } from "./store-claim.ts";
 import type { ChildExit } from "./tied-child.ts";
 import { prepareLaunch, type StartManagedNatsOptions } from "./start-options.ts";
@@ -92,9 +92,9 @@ export class ManagedNats {
   get password(): string {
     return this.#launch.config.passwords.node;
   }
-  /** Secrets (N2). Connect with the inbox prefix `inboxPrefixOf(user)`. */
+  /** Secrets (N2). Connect with the inbox prefix `inboxPrefixOf(user)`. @throws RuntimeFault HF-1002 for a seat that is not there */
   credentials(user: NatsUserName): NatsCredentials {
-    return { user, password: this.#launch.config.passwords[user] };
+    return { user, password: passwordOf(this.#launch.config, user) };
   }
 
   /** Asks it to end and waits; kills it when it has not ended after `timeoutMs` (default 10,000). Data stays in the store. */

@@ -38,8 +38,9 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
       ns: NS,
       shards: 1,
       durabilityClass: "P",
+      seats: ["a", "b"],
     });
-    for (const user of ["node", "client", "operator", "subscriber"] as const) {
+    for (const user of ["node", "client", "operator", "subscriber", "runner_a"] as const) {
       const { password } = server.credentials(user);
       const inboxPrefix = inboxPrefixOf(user);
       connections.set(user, await connect({ servers: server.url, user, pass: password, inboxPrefix }));
@@ -201,6 +202,24 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
     expect((await commands.get(`command.${KEY}`))?.string()).toBe("done");
   });
 
+  test("a runner hears what is said to its seat, and is heard", async () => {
+    const said = nc("runner_a").subscribe(subjects.toRunner("a", "*"), { max: 1, timeout: TIMEOUT_MS });
+    await nc("runner_a").flush();
+    nc("node").publish(subjects.toRunner("b", "1"), "not for a");
+    nc("node").publish(subjects.toRunner("a", "1"), "prepare");
+    for await (const message of said)
+      expect([message.subject, message.string()]).toEqual([subjects.toRunner("a", "1"), "prepare"]);
+    const answered = nc("node").subscribe(subjects.fromRunner("*", "*"), { max: 1, timeout: TIMEOUT_MS });
+    await nc("node").flush();
+    nc("runner_a").publish(subjects.fromRunner("a", "1"), "prepared");
+    for await (const message of answered)
+      expect([message.subject, message.string()]).toEqual([subjects.fromRunner("a", "1"), "prepared"]);
+  });
+
+  test("a seat that the server was not started with has no credentials", () => {
+    expect(() => server.credentials("runner_c")).toThrow(expect.objectContaining({ code: "HF-1002" }));
+  });
+
   const record = subjects.actorSubject(0, KEY);
   const denied: readonly (readonly [NatsUserName, string])[] = [
     ["client", subjects.outside({ kind: "person", id: "other" }, KEY)],
@@ -233,6 +252,20 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
     ["subscriber", `$KV.${subjects.fleetBucket}.${exitKey("node-a")}`],
     ["operator", `$KV.${subjects.idempotencyBucket}.k1`],
     ["subscriber", subjects.event("task", ["reader", "t1", "completed"])],
+    ["runner_a", subjects.fromRunner("b", "1")],
+    ["runner_a", subjects.toRunner("a", "1")],
+    ["runner_a", subjects.toRunner("b", "1")],
+    ["runner_a", subjects.inbox(KEY)],
+    ["runner_a", subjects.outside({ kind: "person", id: "local" }, KEY)],
+    ["runner_a", record],
+    ["runner_a", `$KV.${subjects.fleetBucket}.manifest`],
+    ["runner_a", "$JS.API.INFO"],
+    ["runner_a", `$JS.API.STREAM.MSG.GET.${subjects.journalStream(0)}`],
+    ["runner_a", `$JS.API.DIRECT.GET.KV_${subjects.actorsBucket(0)}`],
+    ["client", subjects.toRunner("a", "1")],
+    ["client", subjects.fromRunner("a", "1")],
+    ["operator", subjects.toRunner("a", "1")],
+    ["subscriber", subjects.toRunner("a", "1")],
     ["subscriber", subjects.inbox(KEY)],
     ["subscriber", subjects.outside({ kind: "person", id: "local" }, KEY)],
     ["subscriber", `$JS.API.STREAM.MSG.GET.${subjects.journalStream(0)}`],
@@ -266,6 +299,16 @@ describe.skipIf(servers.length === 0).each(servers)(`who may do what on $version
     ["subscriber", subjects.live(KEY)],
     ["subscriber", "_INBOX_client.>"],
     ["operator", "hf.other.live.>"],
+    ["operator", subjects.toRunner("a", "*")],
+    ["operator", subjects.fromRunner("a", "*")],
+    ["client", subjects.fromRunner("a", "*")],
+    ["runner_a", ">"],
+    ["runner_a", `hf.${NS}.>`],
+    ["runner_a", subjects.toRunner("b", "*")],
+    ["runner_a", subjects.toRunner("*", "*")],
+    ["runner_a", subjects.fromRunner("a", "*")],
+    ["runner_a", subjects.live(KEY)],
+    ["runner_a", "_INBOX_node.>"],
   ];
   test.each(unheard)("%s may not hear %s", async (user, subject) => {
     expect(await subscriptionError(user, subject)).toBeInstanceOf(PermissionViolationError);
@@ -331,9 +374,12 @@ describe("the accounts block", () => {
   });
 
   test("opens nothing to every account: each export names the accounts it is for", () => {
-    const { accounts } = accountsOf({ ns: NS, shards: 1, principals: ["person-local"], passwords });
+    const { accounts } = accountsOf({ ns: NS, shards: 1, principals: ["person-local"], passwords, seats: { a: "r" } });
     for (const entry of accounts["HOLDFAST"]?.exports ?? []) {
-      expect(entry).toHaveProperty("accounts.0", expect.stringMatching(/^HOLDFAST_(CLIENT|OPERATOR|SUBSCRIBER)$/));
+      expect(entry).toHaveProperty(
+        "accounts.0",
+        expect.stringMatching(/^HOLDFAST_(CLIENT|OPERATOR|SUBSCRIBER|RUNNER_a)$/),
+      );
     }
   });
 });

@@ -1,9 +1,12 @@
-import { EventKind, exitKey, PANIC_KEY, subjectsOf } from "@holdfast/protocol";
+import { EventKind, exitKey, PANIC_KEY, RuntimeFault, Seat, subjectsOf } from "@holdfast/protocol";
 
 /** The users of a server that Holdfast starts. */
-export type NatsUserName = "node" | "client" | "operator" | "subscriber";
+export type NatsUserName = "node" | "client" | "operator" | "subscriber" | RunnerUserName;
 
-export type NatsPasswords = Readonly<Record<NatsUserName, string>>;
+/** `runner_<seat>`: each seat has a user of its own. */
+type RunnerUserName = `runner_${string}`;
+
+export type NatsPasswords = Readonly<Record<Exclude<NatsUserName, RunnerUserName>, string>>;
 
 export interface PermissionOptions {
   readonly ns: string;
@@ -12,6 +15,8 @@ export interface PermissionOptions {
   /** Principal tokens (`person-local`) the client may speak for. */
   readonly principals: readonly string[];
   readonly passwords: NatsPasswords;
+  /** Seats of runners, and the password of each. */
+  readonly seats?: Readonly<Record<string, string>>;
 }
 
 interface UserConfig {
@@ -56,8 +61,9 @@ interface Grants {
 /**
  * Who may do what on a server that Holdfast starts. Pure.
  *
- * `node` has the fleet account to itself, and may do anything there but say how a node has ended. `client` (a gateway or a program acting for its principals) and `operator` (reads everything, asks
- * nodes to leave, stops the fleet, says how nodes have ended, leaves commands for them, changes nothing itself) and `subscriber` (hears and reads public events, nothing else) live in
+ * `node` has the fleet account to itself, and may do anything there but say how a node has ended. `client` (a gateway or a program acting for its
+ * principals), `operator` (reads everything, asks nodes to leave, stops the fleet, says how nodes have ended, leaves commands for them, changes
+ * nothing itself), `subscriber` (hears and reads public events, nothing else) and the user of each runner's seat live in
  * accounts of their own and see only what is imported. Permissions inside one account would not hold them: the server sends
  * its answer to whatever reply subject a request names and checks no permission for it, so whoever may read a stream raw could have any
  * stored bytes published as an actor's record or as a node's message. An imported request answers into the account of the one who asked.
@@ -65,7 +71,12 @@ interface Grants {
  * wildcard or through streams.
  */
 export function accountsOf(options: PermissionOptions): AccountsConfig {
-  const guests = [clientGrants(options), operatorGrants(options), subscriberGrants(options)];
+  const guests = [
+    clientGrants(options),
+    operatorGrants(options),
+    subscriberGrants(options),
+    ...Object.keys(options.seats ?? {}).map((seat) => runnerGrants(options, seat)),
+  ];
   return {
     accounts: {
       [FLEET_ACCOUNT]: {
@@ -73,7 +84,9 @@ export function accountsOf(options: PermissionOptions): AccountsConfig {
         users: [{ user: "node", password: options.passwords.node, permissions: nodeLimits(options) }],
         exports: exportsFor(guests),
       },
-      ...Object.fromEntries(guests.map((guest) => [guest.account, guestAccount(guest, options.passwords[guest.user])])),
+      ...Object.fromEntries(
+        guests.map((guest) => [guest.account, guestAccount(guest, passwordOf(options, guest.user))]),
+      ),
     },
   };
 }
@@ -83,6 +96,19 @@ const nodeLimits = ({ ns }: PermissionOptions): UserConfig["permissions"] => ({
   publish: { deny: [`$KV.${subjectsOf(ns).fleetBucket}.${exitKey("*")}`] },
 });
 
+/** A secret. @throws RuntimeFault HF-1002 for the user of a seat that the server was not started with */
+export function passwordOf(options: Pick<PermissionOptions, "passwords" | "seats">, user: NatsUserName): string {
+  if (!isRunner(user)) return options.passwords[user];
+  const password = options.seats?.[user.slice(RUNNER_PREFIX.length)];
+  if (password !== undefined) return password;
+  throw new RuntimeFault(
+    "HF-1002",
+    `User ${user} of the managed nats-server: a seat it was started with expected, none found. Name the seat when the server is started.`,
+    { facts: { user } },
+  );
+}
+const RUNNER_PREFIX = "runner_";
+const isRunner = (user: NatsUserName): user is RunnerUserName => user.startsWith(RUNNER_PREFIX);
 /** Inbox prefix each user must give to its client library; no other inbox is open to it. */
 export const inboxPrefixOf = (user: NatsUserName): string => `_INBOX_${user}`;
 
@@ -134,6 +160,18 @@ function subscriberGrants({ ns }: PermissionOptions): Grants {
     account: "HOLDFAST_SUBSCRIBER",
     ...readGrants([subjects.eventsStream(0)]),
     hears: EventKind.options.map((kind) => subjects.event(kind, [">"])),
+  };
+}
+
+/** A runner hears what hosts say to its own seat and answers there: no stream, no other seat, no actor. */
+function runnerGrants({ ns }: PermissionOptions, seat: string): Grants {
+  const subjects = subjectsOf(ns);
+  return {
+    user: `${RUNNER_PREFIX}${Seat.parse(seat)}`,
+    account: `HOLDFAST_RUNNER_${seat}`,
+    requests: [subjects.fromRunner(seat, "*")],
+    manyAnswers: [],
+    hears: [subjects.toRunner(seat, "*")],
   };
 }
 

@@ -34,6 +34,7 @@ export interface ServerConfigOptions {
   readonly shards: number;
   readonly principals: readonly string[];
   readonly passwords: NatsPasswords;
+  readonly seats?: Readonly<Record<string, string>>;
 }
 
 const MAX_LOG_BYTES = 10 * 1024 * 1024;

@@ -26,6 +26,8 @@ export interface StartManagedNatsOptions {
   readonly principals?: readonly string[];
   /** Each one that is absent is generated. */
   readonly passwords?: Partial<NatsPasswords>;
+  /** Seats of runners; each gets a user `runner_<seat>` with a generated password. Default: none. */
+  readonly seats?: readonly string[];
   readonly limits?: Partial<ServerLimits>;
   /** Until it serves, ms. Default 30,000: a store with millions of keys takes seconds. */
   readonly startTimeoutMs?: number;
@@ -70,6 +72,7 @@ export async function prepareLaunch(
           operator: options.passwords?.operator ?? generatePassword(),
           subscriber: options.passwords?.subscriber ?? generatePassword(),
         },
+        seats: Object.fromEntries((options.seats ?? []).map((seat) => [seat, generatePassword()])),
       },
     },
   };
