@@ -29,7 +29,7 @@ export const ROOMS: readonly Room[] = [
   room("agents", "adapter", ["protocol", "runtime"], ["ai", "@ai-sdk/openai-compatible", "yaml", "zod"]),
   room("client", "adapter", ["protocol", "codec", "jetstream"], ["zod"]),
   room("process", "adapter", ["protocol", "runtime"], ["pino", "zod"]),
-  room("runner", "adapter", ["protocol"], ["zod"]),
+  room("runner", "adapter", ["protocol", "jetstream"], ["zod"]),
   room("sim-model", "world", [], ["zod"]),
   room("ledger", "world", [], ["zod"]),
   room("audit", "world", [], ["@msgpack/msgpack", "@nats-io/transport-node", "@nats-io/jetstream", "zod"]),

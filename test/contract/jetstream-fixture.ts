@@ -20,7 +20,7 @@ export interface BrokerFixture {
 
 export interface ConnectFixtureOptions {
   readonly via?: Proxy | undefined;
-  readonly user?: "node" | "client" | "operator" | "subscriber" | undefined;
+  readonly user?: Parameters<ManagedNats["credentials"]>[0] | undefined;
   readonly onStatus?: ((status: LinkStatus) => void) | undefined;
 }
 
@@ -50,8 +50,8 @@ const ApiAnswer = z.object({ config: z.record(z.string(), z.unknown()).default({
 
 let namespaces = 0;
 
-/** @param ns namespace that the guest users may reach */
-export async function startBroker(ns = "guest"): Promise<BrokerFixture> {
+/** @param ns namespace that the guest users may reach. @param seats of runners */
+export async function startBroker(ns = "guest", seats: readonly string[] = []): Promise<BrokerFixture> {
   const folder = await mkdtemp(join(tmpdir(), "hf-jetstream-"));
   const { path: binary } = await provideNatsServer({
     cacheDir: join(process.cwd(), ".holdfast"),
@@ -64,6 +64,7 @@ export async function startBroker(ns = "guest"): Promise<BrokerFixture> {
     ns,
     shards: 2,
     durabilityClass: "P",
+    seats,
   });
   const links: Link[] = [];
   const proxies: Proxy[] = [];

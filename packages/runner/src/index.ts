@@ -1,3 +1,4 @@
+export { connectToRunner, listenForHosts, type NatsCarrierOptions } from "./carrier/nats-carrier.ts";
 export type { Connection } from "./connection.ts";
 export { claimFact, type FactStore } from "./host/claim-fact.ts";
 export { RunnerReader, type RunnerReaderOptions } from "./host/runner-reader.ts";
