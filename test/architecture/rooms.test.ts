@@ -83,7 +83,7 @@ test.each(PURE_FOLDERS)("%s compiles without the types of Node and the browser",
 });
 
 test("the environment is read in one file", () => {
-  const readers = [...ROOMS.map(({ folder }) => folder), "apps/node", "apps/cli"]
+  const readers = [...ROOMS.map(({ folder }) => folder), "apps/node", "apps/cli", "apps/runner"]
     .flatMap((folder) => sources(`${folder}/src`))
     .filter((file) => !file.includes("/testing/") && /process\.env\b/.test(readFileSync(join(root, file), "utf8")));
   expect(readers.filter((file) => !/(^|\/)main\.ts$/.test(file))).toEqual([]);

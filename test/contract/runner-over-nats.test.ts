@@ -1,12 +1,4 @@
-import {
-  connectToRunner,
-  EnvelopeSeq,
-  listenForHosts,
-  placeEnvelope,
-  RunnerFrame,
-  RunnerReader,
-  type RunnerEnvelope,
-} from "@holdfast/runner";
+import { EnvelopeSeq, listenForHosts, placeEnvelope, type RunnerEnvelope } from "@holdfast/runner";
 import {
   ACTIVATE,
   draftOf,
@@ -18,22 +10,23 @@ import {
 } from "@holdfast/runner/testing";
 import type { Link } from "@holdfast/jetstream";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { newToken, startBroker, type BrokerFixture } from "./jetstream-fixture.ts";
+import { seatHosts, type SeatHosts } from "../harness/seat-hosts.ts";
+import { startBroker, type BrokerFixture } from "./jetstream-fixture.ts";
 import type { Proxy } from "./jetstream-proxy.ts";
 
 const NS = "guest";
 const SEAT = "s1";
 let broker: BrokerFixture;
 let proxy: Proxy;
-let nodeLink: Link;
 let runnerLink: Link;
 let seat: SeatFixture;
 let stop: () => void;
+let hosts: SeatHosts;
 
 beforeAll(async () => {
   broker = await startBroker(NS, [SEAT]);
   proxy = await broker.proxy();
-  nodeLink = await broker.connect();
+  hosts = seatHosts(await broker.connect(), NS, SEAT);
   runnerLink = await broker.connect({ user: `runner_${SEAT}`, via: proxy });
 });
 afterAll(() => broker.close());
@@ -43,43 +36,12 @@ beforeEach(async () => {
   stop = listenForHosts({ link: runnerLink, ns: NS, seat: SEAT }, (connection) => void seat.seat.serve(connection));
   await runnerLink.whenConnected(10_000);
   await runnerLink.nc.flush();
-  for (const opening of [PREPARE, ACTIVATE]) await answerTo(opening);
+  for (const opening of [PREPARE, ACTIVATE]) await hosts.answerTo(opening);
 });
 afterEach(async () => {
   stop();
   await seat.remove();
 });
-
-const connect = () => connectToRunner({ link: nodeLink, ns: NS, seat: SEAT }, newToken());
-
-async function answerTo(opening: object): Promise<RunnerFrame> {
-  const connection = connect();
-  await connection.send(opening);
-  for await (const frame of connection.frames) return RunnerFrame.parse(frame);
-  throw new Error("the runner closed without a word");
-}
-
-/** A host that attaches again whenever its connection ends, until `signal` says that it is enough. */
-function host(facts: MemoryFacts, epoch: number, signal: AbortSignal) {
-  const envelopes: RunnerEnvelope[] = [];
-  let connections = 0;
-  const reader = new RunnerReader({
-    opening: readingAs(epoch, `node-${epoch}:00000000`),
-    facts,
-    onEnvelope: (envelope) => envelopes.push(envelope),
-    onGap: () => expect.unreachable("a gap"),
-  });
-  const ended = (async () => {
-    while (!signal.aborted) {
-      connections += 1;
-      const connection = connect();
-      signal.addEventListener("abort", () => connection.close());
-      await reader.read(connection);
-    }
-  })();
-  ended.catch(() => undefined);
-  return { envelopes, ended, connections: () => connections };
-}
 
 const expected = (count: number): readonly RunnerEnvelope[] =>
   Array.from({ length: count }, (_, index) => index + 2).map((seq) => ({
@@ -96,7 +58,7 @@ async function append(count: number): Promise<void> {
 
 test("the same envelopes as in the journal reach a host in order, and its receipts come back", async () => {
   const end = new AbortController();
-  const reading = host(new MemoryFacts(), 1, end.signal);
+  const reading = hosts.host(new MemoryFacts(), 1, end.signal);
   await append(100);
   await expect.poll(() => reading.envelopes.at(-1)?.seq, { timeout: 10_000 }).toBe(101);
   expect(reading.envelopes.slice(1)).toEqual(expected(100));
@@ -108,7 +70,7 @@ test("the same envelopes as in the journal reach a host in order, and its receip
 test("a link that breaks while envelopes are under way loses none and brings none twice", async () => {
   const end = new AbortController();
   const facts = new MemoryFacts();
-  const reading = host(facts, 1, end.signal);
+  const reading = hosts.host(facts, 1, end.signal);
   await expect.poll(() => reading.envelopes.length, { timeout: 10_000 }).toBe(1);
   for (let cut = 0; cut < 2; cut += 1) {
     const writing = append(30);
@@ -128,9 +90,9 @@ test("a link that breaks while envelopes are under way loses none and brings non
 
 test("of two hosts the one with the greater epoch reads on, and the other is refused", async () => {
   const end = new AbortController();
-  const old = host(new MemoryFacts(), 1, end.signal);
+  const old = hosts.host(new MemoryFacts(), 1, end.signal);
   await expect.poll(() => old.envelopes.length, { timeout: 10_000 }).toBe(1);
-  const next = host(new MemoryFacts(), 2, end.signal);
+  const next = hosts.host(new MemoryFacts(), 2, end.signal);
   await expect(old.ended).rejects.toMatchObject({ code: "HF-9001", facts: { reason: "fenced" } });
   await append(10);
   await expect.poll(() => next.envelopes.at(-1)?.seq, { timeout: 10_000 }).toBe(11);
@@ -140,7 +102,7 @@ test("of two hosts the one with the greater epoch reads on, and the other is ref
 });
 
 test("a wrong token is refused over the wire as well", async () => {
-  expect(await answerTo({ ...readingAs(1), token: "x", cursor: { seq: 0 } })).toMatchObject({
+  expect(await hosts.answerTo({ ...readingAs(1), token: "x", cursor: { seq: 0 } })).toMatchObject({
     op: "refused",
     reason: "token",
   });

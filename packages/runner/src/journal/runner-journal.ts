@@ -29,10 +29,11 @@ export interface RunnerJournalOptions {
 }
 
 export const DEFAULT_JOURNAL_BYTES = 64 * 1024 * 1024;
+const TURN_ENDS: ReadonlySet<EnvelopeDraft["op"]> = new Set(["result", "turnInterrupted", "error"] as const);
 
 /**
  * `full`: nothing was taken. `waitsFor` says what would make room: receipts and a covered result that are still to come, or nothing but the end
- * of the turn, since inside a turn nothing is removed. Results and durable events have an eighth of the file to themselves.
+ * of the turn, since inside a turn nothing is removed. What ends a turn and durable events have an eighth of the file to themselves.
  */
 export type AppendOutcome =
   | { readonly kind: "appended"; readonly envelopes: readonly RunnerEnvelope[] }
@@ -341,7 +342,7 @@ export class RunnerJournal {
   }
 
   #limitOf(drafts: readonly EnvelopeDraft[]): number {
-    const mayUseReserve = drafts.every((draft) => draft.op === "result" || isDurable(draft));
+    const mayUseReserve = drafts.every((draft) => TURN_ENDS.has(draft.op) || isDurable(draft));
     return mayUseReserve ? this.#maxBytes : this.#maxBytes - Math.floor(this.#maxBytes / 8);
   }
 
