@@ -34,7 +34,11 @@ await startNode({
   namespace: config.HOLDFAST_NAMESPACE,
   name,
   definitions: (context) => agentActors({ config, node: name, telemetry }, context),
-  settings: { leaseTtlMs: config.HOLDFAST_LEASE_TTL_MS, sweepMs: config.HOLDFAST_SWEEP_MS },
+  settings: {
+    leaseTtlMs: config.HOLDFAST_LEASE_TTL_MS,
+    sweepMs: config.HOLDFAST_SWEEP_MS,
+    roles: config.HOLDFAST_ROLES ?? {},
+  },
   telemetry,
   crashPoints,
 });

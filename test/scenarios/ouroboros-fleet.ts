@@ -49,7 +49,8 @@ export function fleetGroup(
 }
 
 /** It is killed; so is its successor, and two begin together; then the broker dies, and everybody stands still. */
-export const killed = (tests: Tests): RowGroup => fleetGroup("killed", tests, fleetTurns);
+export const killed = (tests: Tests, options: FleetGroupOptions): RowGroup =>
+  fleetGroup("killed", tests, fleetTurns, options);
 
 /** Until a node has come to the place where it dies. ms */
 const DIES_WITHIN_MS = 30_000;

@@ -1,36 +1,15 @@
 import { strict as assert } from "node:assert";
-import type { Principal } from "@holdfast/protocol";
-import { createClient, type Client } from "holdfast";
 import { z } from "zod";
 import { waitUntil } from "../harness/wait-until.ts";
 import { NODES } from "./openhands-fleet.ts";
 import { chiefOf, steps, task } from "./row-agents.ts";
 import { ask, asker, Asking } from "./row-asking.ts";
+import { answer, as, Refused, refusal } from "./row-people.ts";
 import { propertiesHold } from "./row-properties.ts";
-import type { RowStage, RowTest } from "./row-run.ts";
+import type { RowTest } from "./row-run.ts";
 
 const Answered = z.tuple([z.object({ answer: z.string(), by: z.string() })]);
 const Unanswered = z.tuple([z.object({ error: z.object({ cause: z.string(), code: z.string() }) })]);
-const Refused = z.object({ kind: z.literal("refused"), code: z.string(), reason: z.string() });
-
-/** Somebody else than the one whom the tests are. */
-export async function as(stage: RowStage, kind: Principal["kind"], id: string): Promise<Client> {
-  const { url, user, password } = stage.cluster.nats;
-  return createClient({
-    nats: { servers: [url], user, password },
-    namespace: stage.fleet.namespace,
-    principal: { kind, id, roles: [] },
-  });
-}
-
-const answer = (value: unknown, answerId = "a1") => ({ type: "answer", answerId, value });
-
-/** A refused reply, as `<code> <reason>`. */
-async function refusal(reply: Promise<unknown>): Promise<string> {
-  const { code, reason } = Refused.parse(await reply);
-  return `${code} ${reason}`;
-}
-
 /** Rows about questions to people, and about who may answer them. */
 export const WAIT_PROMISES: Readonly<Record<string, RowTest>> = {
   "wait-refusals": async (stage) => {
