@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { defineAgent } from "@holdfast/agents";
 import { agentActors, readTranscript } from "@holdfast/node-app";
 import { inboxPrefixOf, parseConfig } from "@holdfast/process";
-import type { TranscriptMessage } from "@holdfast/protocol";
+import { parseActorKey, type TranscriptMessage } from "@holdfast/protocol";
 import { startNode, type Client } from "holdfast";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
@@ -185,6 +185,47 @@ test("a past is condensed once, although the node that has it done is killed and
   await hasSaid(id, [...condensed, "m1: more", "more"]);
   const done = (await holdfast.read.journal(key)).filter(({ event }) => event.type.includes(".actor.condense-"));
   expect(done).toHaveLength(1);
+});
+
+test("a call that must not be made twice, lost between its mark and its result: a person says what became of it, once", async () => {
+  await using stack = new AsyncDisposableStack();
+  const own = await AgentFleet.start(cluster, { namespace: "doubt", leaseTtlMs: 600 });
+  stack.defer(() => own.stop());
+  await own.startNode("node-0", [{ point: "job-done", match: "call-1-" }]);
+  const { holdfast } = stack.use(await own.client());
+  const listing = {
+    name: "list_files",
+    description: "Lists files",
+    inputSchema: { type: "object" },
+    kind: "local",
+  } as const;
+  const agent = defineAgent({ name: "lister", model: "puppet", tools: [{ ...listing, crashPolicy: "unsafe" }] });
+  const key = holdfast.key("conversation", "u1");
+  await holdfast.conversations.start("u1", {
+    agent,
+    prompt: JSON.stringify([[{ name: "list_files", arguments: { path: "." } }]]),
+  });
+  const shownAs = async (field: string) => (await holdfast.read.header(key))?.list[field];
+  await own.nodes[0]?.exited;
+  await own.startNode("node-1");
+  await waitUntil("a person is asked", async () => (await shownAs("waitingOn")) === "owner", { timeoutMs: 30_000 });
+  const question = await waitUntil(
+    "its question is there",
+    async () => (await holdfast.read.headers("ownerWait"))[0]?.key,
+  );
+  const answer = [
+    "wait",
+    "answer",
+    parseActorKey(question).id,
+    "--form",
+    '{"action":"happened","result":"three files"}',
+  ];
+  const replied = await runCommand([...answer, "--json"], { env: { ...env, HOLDFAST_NAMESPACE: "doubt" } });
+  expect(replied, replied.stderr).toMatchObject({ code: 0 });
+  await waitUntil("it goes on", async () => (await shownAs("status")) === "idle", { timeoutMs: 30_000 });
+  expect((await holdfast.conversations.finalAnswer("u1"))?.text).toContain("three files");
+  const outcomes = (await holdfast.read.journal(key)).filter(({ event }) => /\.actor\.call-1-/.test(event.type));
+  expect(outcomes.map(({ event }) => event.type.startsWith("xstate.error."))).toEqual([true]);
 });
 
 test("what was deleted goes with its journal, but not before the last fork that shares it", async () => {

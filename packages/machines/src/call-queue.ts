@@ -24,8 +24,8 @@ export const toolCallsOf = (planned: readonly PlannedCall[]): readonly QueuedCal
 /** Calls that may start now, oldest first: so many that no more run at once than the agent allows. */
 export function startableCalls({ agent, calls, queue = [] }: Queue): readonly QueuedCall[] {
   const waiting = new Set(queue.map(({ childId }) => childId));
-  const isRunning = ({ childId, kind, isOpen }: StepCall): boolean =>
-    isOpen && kind === "local" && !waiting.has(childId);
+  const isRunning = ({ childId, kind, isOpen, doubt }: StepCall): boolean =>
+    isOpen && kind === "local" && doubt === undefined && !waiting.has(childId);
   const free = (agent.limits.maxParallelTools ?? Number.POSITIVE_INFINITY) - calls.filter(isRunning).length;
   return queue.slice(0, Math.max(0, free));
 }

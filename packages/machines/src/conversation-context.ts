@@ -1,6 +1,7 @@
 import { AgentDefinition, Budget } from "@holdfast/protocol";
 import { z } from "zod";
 import { BudgetRefusal } from "./budget-refusal.ts";
+import { Doubt } from "./call-doubt.ts";
 import { QueuedCall } from "./call-queue.ts";
 import { ForkPoint } from "./conversation-fork.ts";
 import { ConversationInput, ParentTask, PROMPT_MESSAGE_ID } from "./conversation-input.ts";
@@ -30,6 +31,12 @@ export const StepCall = z.object({
   waits: TaskWait.optional(),
   /** Short hash of name and input. */
   action: z.string().optional(),
+  /** Only of a call that must not be made twice unasked. */
+  input: z.record(z.string(), z.unknown()).optional(),
+  /** It may have happened, and a person is asked. */
+  doubt: Doubt.optional(),
+  /** Times that a person was asked about it. */
+  asked: z.number().optional(),
   /** It has a result, and that is an error. */
   isError: z.boolean().optional(),
 });

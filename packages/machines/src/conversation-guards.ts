@@ -59,7 +59,8 @@ export const conversationGuards = {
       .some((call) => call.childId === event.childId && call.isWaitingForPerson !== (event.status !== "running")),
   isStepOver: ({ context }: Moment) => turn.openCalls(context).length === 0,
   areAllWaitingForPerson: ({ context }: Moment) => turn.openCalls(context).every((call) => call.isWaitingForPerson),
-  areOnlyTasksWorking: ({ context }: Moment) => turn.openCalls(context).every((call) => call.kind !== "local"),
+  areOnlyTasksWorking: ({ context }: Moment) =>
+    turn.openCalls(context).every((call) => call.kind !== "local" || call.doubt !== undefined),
   isOnlyParentAsked: ({ context }: Moment) => turn.openCalls(context).every((call) => call.kind === "askParent"),
   isSomethingWorking: ({ context }: Moment) => turn.openCalls(context).some((call) => !call.isWaitingForPerson),
   isStuck: ({ context }: Moment) => turn.isNudged(context) && turn.stuckPattern(context) !== undefined,

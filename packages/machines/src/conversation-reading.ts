@@ -73,7 +73,7 @@ export function modelFailureOf({ context, event }: Moment): Failure {
 /** The open call whose child ended. */
 export function openCallOf({ context, event }: Moment) {
   const childId = childOutcomeOf(event)?.childId;
-  return turn.openCalls(context).find((call) => call.childId === childId);
+  return turn.openCalls(context).find((call) => (call.doubt?.question ?? call.childId) === childId);
 }
 
 /** The open call of this child id that waits for a task. */

@@ -2,10 +2,10 @@ import { IDLE_TAG } from "@holdfast/protocol";
 import { assign, emit, enqueueActions, setup } from "xstate";
 import type { z } from "zod";
 import { withoutContent } from "./after-end.ts";
-import { outcomeToResult } from "./call-outcome.ts";
 import { planReply } from "./call-plan.ts";
 import { answeredResult, type Abandonment } from "./call-result.ts";
 import { queueWithout, startableCalls } from "./call-queue.ts";
+import { settlementOf } from "./call-settlement.ts";
 import { childOutcomeOf } from "./child-outcome.ts";
 import { isToAsk, payerOf, questionId, questionOf, withLeave, withRefusal } from "./conversation-budget.ts";
 import type { ConversationContext, Rest } from "./conversation-context.ts";
@@ -17,7 +17,6 @@ import {
   callerOf,
   LIMITS,
   modelFailureOf,
-  openCallOf,
   openQuestionOf,
   openWaitOf,
   outputOf,
@@ -30,7 +29,7 @@ import { descriptionOf } from "./describe-conversation.ts";
 import type { ModelJobInput, ToolJobInput } from "./job-input.ts";
 import type { OwnerWaitMachineEvent } from "./owner-wait-event.ts";
 import type { OwnerWaitInput } from "./owner-wait-input.ts";
-import { OwnerWaitOutput } from "./owner-wait-output.ts";
+import type { OwnerWaitOutput } from "./owner-wait-output.ts";
 import { actorOfOwn, suppliedByNode } from "./placeholder.machine.ts";
 import { NUDGES } from "./stuck-detection.ts";
 import { withoutReports } from "./task-book.ts";
@@ -41,6 +40,7 @@ import type { TaskOutput } from "./task-output.ts";
 
 /** Time for told children to end by themselves when a conversation closes. */
 const CLOSING_GRACE_MS = 30_000;
+const WITHDRAWN = "its call was ended";
 
 /** Types, children, delays, guards and actions of the conversation machine. */
 export const conversationSetup = setup({
@@ -196,26 +196,20 @@ export const conversationSetup = setup({
       lastFailure: LIMITS[limit](context),
     })),
     settleCall: enqueueActions(({ context, event, enqueue }) => {
-      const call = openCallOf({ context, event });
-      const outcome = childOutcomeOf(event);
-      const { kind } = call ?? {};
-      if (call === undefined || outcome === undefined) return;
-      if (kind !== "local" && kind !== "delegate" && kind !== "ask") return;
-      const result = outcomeToResult({ callId: call.callId, name: call.name, kind }, outcome);
-      const calls = turn.withResult(context, call.childId, result);
-      const { changes, messages } = withTaskNews({ ...context, calls }, event);
-      enqueue.assign({ calls, ...changes });
+      const settlement = settlementOf({ context, event });
+      if (settlement === undefined) return;
+      const { changes, messages, question, again, consumed } = settlement;
+      enqueue.assign(changes);
+      if (question !== undefined) enqueue.spawnChild("ownerWait", question);
+      if (again !== undefined) enqueue.spawnChild("tool.run.unsafe", again);
+      if (consumed !== undefined) enqueue.emit({ type: "waitConsumed", ...consumed });
       for (const { to, event: told } of messages) enqueue.sendTo(to, told);
-      const wait =
-        kind === "ask" && outcome.kind === "done" ? OwnerWaitOutput.safeParse(outcome.output).data : undefined;
-      if (wait !== undefined) enqueue.emit({ type: "waitConsumed", waitId: wait.waitId, callId: call.callId });
-      // It leaves when this transition is stored, and not before.
-      if (event.type === "waitSettled") enqueue.sendTo(call.childId, { type: "consumed" });
     }),
     /** Nothing else of the step is waited for: answers are taken in from now on. */
     tellAwaited: enqueueActions(({ context, enqueue }) => {
-      for (const { kind, childId } of turn.openCalls(context)) {
+      for (const { kind, childId, doubt } of turn.openCalls(context)) {
         if (kind === "ask") enqueue.sendTo(childId, { type: "awaited" });
+        if (doubt !== undefined) enqueue.sendTo(doubt.question, { type: "awaited" });
       }
     }),
     // A settled child stays among the children until it is stopped, and the record grows with every call.
@@ -260,8 +254,9 @@ export const conversationSetup = setup({
       const { callId, reason = "cancelled by a person" } = event;
       const ended = turn.openCalls(context).filter((call) => call.callId === callId);
       for (const call of ended) {
-        const { kind, childId } = call;
-        if (kind === "local") enqueue.stopChild(childId);
+        const { kind, childId, doubt } = call;
+        if (doubt !== undefined) enqueue.sendTo(doubt.question, { type: "cancel", reason: WITHDRAWN });
+        else if (kind === "local") enqueue.stopChild(childId);
         else if (turn.isEndedByItself(call)) enqueue.sendTo(childId, { type: "cancel", reason });
         for (const { to, event } of ordersForCall(context, call, reason)) enqueue.sendTo(to, event);
       }
@@ -272,8 +267,9 @@ export const conversationSetup = setup({
       enqueue.stopChild(turn.runningCondenser(context));
       const ended = turn.openCalls(context);
       for (const call of ended) {
-        const { kind, childId } = call;
-        if (kind === "local") enqueue.stopChild(childId);
+        const { kind, childId, doubt } = call;
+        if (doubt !== undefined) enqueue.sendTo(doubt.question, { type: "cancel", reason: WITHDRAWN });
+        else if (kind === "local") enqueue.stopChild(childId);
         else if (why !== "await" && turn.isEndedByItself(call)) {
           enqueue.sendTo(childId, { type: "cancel", reason: why });
         }

@@ -38,7 +38,8 @@ export function conversationStatus(value: unknown, context: Pick<ConversationCon
   if (top === "outOfBudget") return { status: "waiting", waitingOn: "budget" };
   if (top !== "turn") return { status: STATUS_OF[top] ?? "running" };
   const open = openCalls(context);
-  if (open.length === 0 || open.some((call) => call.kind === "local")) return { status: "running" };
+  if (open.length === 0 || open.some((call) => call.kind === "local" && call.doubt === undefined))
+    return { status: "running" };
   const needsPerson = open.some((call) => call.isWaitingForPerson && call.kind !== "askParent");
   return { status: "waiting", waitingOn: needsPerson ? "owner" : "tasks" };
 }

@@ -1,5 +1,6 @@
 import { hash128, ModelReply, type ToolResult } from "@holdfast/protocol";
 import { boundedText } from "./bounded-text.ts";
+import type { Doubt } from "./call-doubt.ts";
 import { knownResultOf, type PlannedCall } from "./call-plan.ts";
 import { queueWithout, toolCallsOf } from "./call-queue.ts";
 import {
@@ -129,6 +130,7 @@ export function withReply(context: ConversationContext, reply: ModelReply, plann
         digest: known === undefined ? waitingDigest(call) : digestOf(digest, known),
         action: digest,
         ...(known !== undefined && { isError: !known.ok }),
+        ...(plan.kind === "local" && plan.crashPolicy === "unsafe" && { input: call.input }),
         ...(plan.kind === "tasks" && known === undefined && plan.waits !== undefined && { waits: plan.waits }),
       };
     }),
@@ -150,7 +152,7 @@ export function withResult(
   childId: string,
   result: ToolResult,
 ): ConversationContext["calls"] {
-  return changed(context, childId, (call) => ({
+  return changed(context, childId, ({ doubt: _doubt, input: _input, ...call }) => ({
     ...call,
     isOpen: false,
     isWaitingForPerson: false,
@@ -158,6 +160,14 @@ export function withResult(
     isError: !result.ok,
   }));
 }
+
+/** A person is asked whether a call happened. */
+export const withDoubt = (context: ConversationContext, childId: string, doubt: Doubt): ConversationContext["calls"] =>
+  changed(context, childId, (call) => ({ ...call, isWaitingForPerson: true, doubt, asked: (call.asked ?? 0) + 1 }));
+
+/** A person has it made again. */
+export const withoutDoubt = (context: ConversationContext, childId: string): ConversationContext["calls"] =>
+  changed(context, childId, ({ doubt: _doubt, ...call }) => ({ ...call, isWaitingForPerson: false }));
 
 /** A task says whether it waits for a person. */
 export function withTaskStatus(context: ConversationContext, childId: string, isWaitingForPerson: boolean): Changes {
@@ -202,7 +212,10 @@ export function withCallsEnded(
             ? { ...call, isOpen: false, isWaitingForPerson: false, isError: true, digest: `${call.digest}!` }
             : call,
         ),
-    ending: [...context.ending, ...ended.filter((call) => isEndedByItself(call)).map((call) => call.childId)],
+    ending: [
+      ...context.ending,
+      ...ended.flatMap((call) => (isEndedByItself(call) ? [call.childId] : (call.doubt?.question ?? []))),
+    ],
   };
 }
 

@@ -1,8 +1,9 @@
 import type { PlainEvent, ToolResult, TranscriptMessage } from "@holdfast/protocol";
 import { outcomeToResult } from "./call-outcome.ts";
+import { doubtfulResult, doubtOf, verdictOn, type Doubt } from "./call-doubt.ts";
 import { knownResultOf, planReply, type PlannedCall } from "./call-plan.ts";
 import { abandonedResult, answeredResult, errorResult, type Abandonment } from "./call-result.ts";
-import { childOutcomeOf } from "./child-outcome.ts";
+import { childOutcomeOf, type ChildOutcome } from "./child-outcome.ts";
 import { sharedMessages } from "./conversation-context.ts";
 import { ConversationInput, PROMPT_MESSAGE_ID } from "./conversation-input.ts";
 import { callerBelow } from "./conversation-reading.ts";
@@ -29,6 +30,8 @@ interface Fold {
   placed: number;
   calls: readonly PlannedCall[];
   readonly results: Map<string, ToolResult>;
+  /** Call → what is not known of it. */
+  readonly doubts: Map<string, { readonly doubt: Doubt; readonly asked: number; readonly isOpen: boolean }>;
 }
 
 /**
@@ -46,6 +49,7 @@ export function foldTranscript(
   messagesTaken: number = Number.POSITIVE_INFINITY,
 ): readonly TranscriptMessage[] {
   const fold = foldOf(events, inherited);
+  settleDoubts(fold);
   closeStep(fold);
   return [...fold.messages, ...fold.waiting.slice(0, Math.max(0, messagesTaken - fold.placed))];
 }
@@ -61,6 +65,7 @@ export function inheritedTranscript(
   inherited: readonly TranscriptMessage[] = [],
 ): readonly TranscriptMessage[] {
   const fold = foldOf(events, inherited);
+  settleDoubts(fold);
   for (const call of openCallsOf(fold)) settle(fold, call, errorResult(call, LOST_TO_FORK));
   closeStep(fold);
   return [...fold.messages, ...fold.waiting];
@@ -74,6 +79,7 @@ function foldOf(events: readonly PlainEvent[], inherited: readonly TranscriptMes
     placed: 0,
     calls: [],
     results: new Map(),
+    doubts: new Map(),
   };
   for (const event of events) apply(fold, event);
   return fold;
@@ -117,6 +123,7 @@ function apply(fold: Fold, event: PlainEvent): void {
       if (outcome.kind === "done") applyReply(fold, model, outcome.output);
       return;
     }
+    if (applyDoubt(fold, outcome)) return;
     const call = fold.calls.find((call) => call.childId === outcome.childId);
     const kind = call?.plan.kind === "tasks" ? "delegate" : call?.plan.kind;
     if (call === undefined || kind === undefined || kind === "refused" || kind === "askParent") return;
@@ -126,6 +133,35 @@ function apply(fold: Fold, event: PlainEvent): void {
   if (event.type === "xstate.init") applyStart(fold, event["input"]);
   else if (event.type.startsWith("xstate.after.turnTime.")) abandon(fold, "turnTime");
   else applyOutside(fold, event);
+}
+
+/** @returns whether the outcome leaves in doubt whether its call happened, or is of a question about that */
+function applyDoubt(fold: Fold, outcome: ChildOutcome): boolean {
+  for (const call of openCallsOf(fold)) {
+    const known = fold.doubts.get(call.callId);
+    if (known?.isOpen === true && known.doubt.question === outcome.childId) {
+      const verdict = verdictOn(call, known.doubt, outcome);
+      if (verdict === "run") fold.doubts.set(call.callId, { ...known, isOpen: false });
+      else settle(fold, call, verdict);
+      return true;
+    }
+    const isUnsafe = call.plan.kind === "local" && call.plan.crashPolicy === "unsafe";
+    if (!isUnsafe || call.childId !== outcome.childId || known?.isOpen === true) continue;
+    const asked = known?.asked ?? 0;
+    const doubt = doubtOf(call.childId, asked, outcome);
+    if (doubt === undefined) continue;
+    fold.doubts.set(call.callId, { doubt, asked: asked + 1, isOpen: true });
+    return true;
+  }
+  return false;
+}
+
+/** What is still in doubt is told so. Also where nobody was asked: former builds took the outcome for a result. */
+function settleDoubts(fold: Fold): void {
+  for (const call of openCallsOf(fold)) {
+    const known = fold.doubts.get(call.callId);
+    if (known?.isOpen === true) settle(fold, call, doubtfulResult(call, known.doubt));
+  }
 }
 
 /** @returns whether it was news of a task that can be continued */
@@ -174,7 +210,11 @@ function applyOutside(fold: Fold, event: PlainEvent): void {
   if (message !== undefined) accept(fold, message.messageId, message.text);
   const cancel = event.type === "cancelTask" ? AcceptedCancel.safeParse(event).data : undefined;
   const call = cancel && fold.calls.find((call) => call.callId === cancel.callId);
-  if (call !== undefined) settle(fold, call, abandonedResult(call, "cancelTask", cancel?.reason, taskOf(call)));
+  const doubted = call && fold.doubts.get(call.callId);
+  if (call !== undefined) {
+    const inDoubt = doubted?.isOpen === true ? doubtfulResult(call, doubted.doubt) : undefined;
+    settle(fold, call, inDoubt ?? abandonedResult(call, "cancelTask", cancel?.reason, taskOf(call)));
+  }
 }
 
 /** A summary replaces what it was made of, when it is any shorter. Messages that waited meanwhile are not in it. */
@@ -195,6 +235,7 @@ function applyReply(fold: Fold, model: NonNullable<ReturnType<typeof tryModelChi
   const reply = tryModelReply(output);
   if (reply === undefined) return;
   // A model is called only when every call has its result; a journal with a hole in it must not spoil the history (T1).
+  settleDoubts(fold);
   for (const call of openCallsOf(fold)) settle(fold, call, errorResult(call, NO_RESULT));
   const known = Math.max(0, model.messagesTaken - fold.placed);
   const seen = fold.waiting.slice(0, known);
@@ -223,6 +264,7 @@ function settle(fold: Fold, call: PlannedCall, result: ToolResult): void {
 }
 
 function abandon(fold: Fold, why: Abandonment): void {
+  settleDoubts(fold);
   for (const call of openCallsOf(fold)) settle(fold, call, abandonedResult(call, why, undefined, taskOf(call)));
 }
 
@@ -237,4 +279,5 @@ function closeStep(fold: Fold): void {
   if (results.length > 0) fold.messages.push({ role: "tool", results });
   fold.calls = [];
   fold.results.clear();
+  fold.doubts.clear();
 }

@@ -74,7 +74,7 @@ export function startConversation(input: Input = {}, shared: readonly Transcript
         inputs.set(idOf(inspected.actorRef), inspected.event["input"]);
       if (inspected.type === "@xstate.event" && !inspected.event.type.startsWith("xstate.")) {
         const receiver = idOf(inspected.actorRef);
-        if (/^(call|group)-/.test(receiver)) sent.push(`${receiver} ${inspected.event.type}`);
+        if (/^(call|group|doubt)-/.test(receiver)) sent.push(`${receiver} ${inspected.event.type}`);
       }
       if (inspected.type !== "@xstate.snapshot" || inspected.actorRef !== actor || inspected.snapshot === last) return;
       last = inspected.snapshot;
