@@ -104,7 +104,7 @@ export const BUDGET_PROMISES: Readonly<Record<string, RowTest>> = {
 
   "budget-unpriced": async (stage) => {
     const money = new RowMoney(stage, "unpriced");
-    await stage.holdfast.wallets.set("unpriced", { tokens: PLENTY });
+    await money.set(undefined, PLENTY);
     const unknown = defineAgent({ name: "echo", model: "echo", limits: { maxOutputTokens: 100 } });
     const talk = await money.talk("unpriced-1", unknown);
     await talk.is("idle");

@@ -2,9 +2,9 @@ import { strict as assert } from "node:assert";
 import { z } from "zod";
 import { untilServing } from "../harness/until-serving.ts";
 import { waitUntil } from "../harness/wait-until.ts";
-import { runCommand } from "./holdfast-command.ts";
 import { fleetGroup, NODES } from "./ouroboros-fleet.ts";
 import { Asking } from "./row-asking.ts";
+import { typed } from "./row-command.ts";
 import { asked } from "./row-money.ts";
 import type { RowStage, RowTest } from "./row-run.ts";
 import type { RowGroup, RowWorld } from "./row-scenario.ts";
@@ -16,21 +16,6 @@ const BESIDE = "node-c";
 const PATIENT = { timeoutMs: 60_000 };
 
 const Held = z.object({ held: z.array(z.object({ key: z.string(), sinceMs: z.number(), why: z.string() })) });
-
-/** A command of an operator, in a process of its own. @throws AssertionError with what it said unless it ended like that */
-async function typed({ cluster, fleet }: RowWorld, args: readonly string[], ends = 0): Promise<unknown> {
-  const { url, user, password } = cluster.nats;
-  const { code, json, stderr } = await runCommand([...args, "--json"], {
-    env: {
-      HOLDFAST_NATS_URL: url,
-      HOLDFAST_NATS_USER: user,
-      HOLDFAST_NATS_PASSWORD: password,
-      HOLDFAST_NAMESPACE: fleet.namespace,
-    },
-  });
-  assert.equal(code, ends, `${args.join(" ")}: ${code} ${stderr}`);
-  return json;
-}
 
 const isHeld = ({ holdfast }: RowWorld, key: string): Promise<boolean> =>
   waitUntil(`${key} is held`, async () => (await holdfast.stuck.held()).some((entry) => entry.key === key), PATIENT);

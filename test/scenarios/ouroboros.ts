@@ -4,6 +4,7 @@ import { ASKED_ENV, ASKED_PROMISES } from "./ouroboros-asked.ts";
 import { BUDGET_FAULTS, BUDGET_PROMISES } from "./ouroboros-budgets.ts";
 import { DEATH_GROUPS } from "./ouroboros-deaths.ts";
 import { KILLED_FAULTS } from "./ouroboros-faults.ts";
+import { FENCE_ROWS } from "./ouroboros-fences.ts";
 import { killed } from "./ouroboros-fleet.ts";
 import { HELD_GROUPS } from "./ouroboros-held.ts";
 import { SPENT_PROMISES } from "./ouroboros-spent.ts";
@@ -21,6 +22,7 @@ export const OUROBOROS_GROUPS: readonly RowGroup[] = [
       ...ANSWER_PROMISES,
       ...BUDGET_PROMISES,
       ...BUDGET_FAULTS,
+      ...FENCE_ROWS,
       ...SPENT_PROMISES,
       ...WAIT_FAULTS,
       ...KILLED_FAULTS,

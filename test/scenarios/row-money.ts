@@ -1,5 +1,6 @@
 import { strict as assert } from "node:assert";
 import { defineAgent, withDelegates } from "@holdfast/agents";
+import type { LimitChange } from "@holdfast/client";
 import { balanceOf, foldWalletLedger, type WalletLedger } from "@holdfast/machines";
 import type { WalletState } from "@holdfast/protocol";
 import { z } from "zod";
@@ -39,14 +40,17 @@ export class RowMoney {
     this.#stage = stage;
   }
 
-  async set(microUsd: number): Promise<void> {
-    // Right after a death nobody may be there to answer.
-    await waitUntil(`the limit of ${this.id} is set`, () => this.#set(microUsd), { timeoutMs: 60_000 });
+  /** @param microUsd  absent: none */
+  async set(microUsd?: number, tokens?: number): Promise<void> {
+    const limit = { microUsd: microUsd ?? null, tokens: tokens ?? null };
+    // At first, and right after a death, nobody may be there to answer.
+    await waitUntil(`the limit of ${this.id} is set`, () => this.#set(limit), { timeoutMs: 60_000 });
   }
 
-  async #set(microUsd: number): Promise<boolean> {
+  async #set(limit: LimitChange): Promise<boolean> {
     try {
-      return (await this.#stage.holdfast.wallets.set(this.id, { microUsd })).kind === "applied";
+      await this.#stage.holdfast.wallets.set(this.id, limit);
+      return true; // also when it was the limit already: an earlier try was only not answered in time
     } catch (error) {
       if (error instanceof Error && "code" in error && error.code === "HF-4008") return false;
       throw error;
