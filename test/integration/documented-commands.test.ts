@@ -75,7 +75,7 @@ const ASIDE: Readonly<Record<string, RegExp>> = {
   "npx holdfast budget set survey --usd 5 --tokens 2000000": /^survey: applied, now at revision 1$/m,
   "npx holdfast budget list": /^survey +root +open +\$5\.000000 +\$0\.000000/m,
   "npx holdfast budget show survey": /^ledger +0 reservations, agrees$/m,
-  "npx holdfast wait list --all": /^\S+ +consumed +owner/m,
+  "npx holdfast wait list --all": /^\S+ +consumed \(answered\) +owner/m,
   'npx holdfast events "task.*.*.completed"':
     /^\S+ +holdfast\.task\.completed +.*taskId=\S+ .* e1-[0-9a-f]{8}-\d+-\d+$/m,
 };
